@@ -94,7 +94,7 @@ class DiffusionTeacher(Teacher):
         for package in ("diffusers", "transformers"):
             if find_spec(package) is None:
                 raise DistillError(f"teacher=diffusion: needs the {package} library; {INSTALL}")
-        said = {"prompt": prompt, "negative_prompt": negative_prompt, "strength": strength,
+        settings = {"prompt": prompt, "negative_prompt": negative_prompt, "strength": strength,
                 "guidance": guidance, "image_guidance": image_guidance, "steps": steps,
                 "controlnet_scale": controlnet_scale}  # fmt: skip
         if strength is not None and not 0 < strength <= 1:
@@ -114,7 +114,7 @@ class DiffusionTeacher(Teacher):
             controlnet, control, lora, lora_scale,
         )  # fmt: skip
         self.dtype, self.offload, self.safety_checker = dtype, offload, safety_checker
-        self.arguments = {ARGUMENTS[key]: v for key, v in said.items() if v is not None}
+        self.arguments = {ARGUMENTS[key]: v for key, v in settings.items() if v is not None}
         for key in more or {}:
             if key in TYPED or key in OWN:
                 instead = f"say {TYPED[key]}" if key in TYPED else "it is set for each picture"
@@ -143,34 +143,34 @@ class DiffusionTeacher(Teacher):
         return {key: value for key, value in state.items() if key not in ("kind", "_call_takes")}
 
     def settings(self) -> str:
-        found = {key: each.identity for key, each in self.files.items()}
-        chosen = {
+        identities = {key: each.identity for key, each in self.files.items()}
+        options = {
             "class": self.kind.__name__, "seed": self.seed, "side": self.side, "dtype": self.dtype,
             "control": self.control if self.controlnet else None, "variant": self.variant,
             "lora_scale": self.lora_scale if self.lora else None,
         }  # fmt: skip
-        return json.dumps([found, self.arguments, chosen], sort_keys=True)
+        return json.dumps([identities, self.arguments, options], sort_keys=True)
 
     def forward(self, photo: Tensor) -> Tensor:
         height, width = photo.shape[-2:]
         at = self._size(height, width)
         pipe = self._placed(photo.device)
-        shown, seeds = [], []
+        pictures, seeds = [], []
         for each in photo:
             picture = to_image(each.float().cpu())
             if picture.size != at:
                 picture = picture.resize(at, Image.Resampling.LANCZOS)
-            shown.append(picture)
+            pictures.append(picture)
             # Of its 8-bit pixels, as any device has them.
             pixels = (each.detach().float() * 255).round().to(torch.uint8).cpu().numpy()
             digest = hashlib.sha256(f"{self.seed} {pixels.shape} ".encode() + pixels.tobytes())
             # 63 bits, as manual_seed takes
             seeds.append(int.from_bytes(digest.digest()[:8], "big") >> 1)
         several = {"strength", "image_guidance_scale"} & self._call_takes.keys()
-        step = len(shown) if several else 1  # of others a list is one picture's references
+        step = len(pictures) if several else 1  # of others a list is one picture's references
         parts = [
-            self._drawn(pipe, shown[i : i + step], seeds[i : i + step], at)
-            for i in range(0, len(shown), step)
+            self._drawn(pipe, pictures[i : i + step], seeds[i : i + step], at)
+            for i in range(0, len(pictures), step)
         ]
         output = torch.cat(parts)
         if output.shape[-2:] != (height, width):
@@ -181,26 +181,26 @@ class DiffusionTeacher(Teacher):
         self, pipe: Any, photos: Sequence[Image.Image], seeds: Sequence[int], at: tuple[int, int]
     ) -> Tensor:
         """The pipeline's pictures (n, 3, H, W) of these, on the CPU."""
-        taken, n = self._call_takes, len(photos)
-        given: dict[str, Any] = {"image": list(photos) if n > 1 else photos[0]}
+        parameters, n = self._call_takes, len(photos)
+        inputs: dict[str, Any] = {"image": list(photos) if n > 1 else photos[0]}
         if self.controlnet:
-            seen = [_edges(each) if self.control == "edges" else each for each in photos]
-            given["control_image"] = seen if n > 1 else seen[0]
-        given["generator"] = [torch.Generator("cpu").manual_seed(each) for each in seeds]
+            controls = [_edges(each) if self.control == "edges" else each for each in photos]
+            inputs["control_image"] = controls if n > 1 else controls[0]
+        inputs["generator"] = [torch.Generator("cpu").manual_seed(each) for each in seeds]
         if n == 1:
-            given["generator"] = given["generator"][0]
+            inputs["generator"] = inputs["generator"][0]
         if self.side:  # else such a pipeline takes the size that it was trained at
-            own = {
+            sizes = {
                 "width": at[0],
                 "height": at[1],
                 "max_area": at[0] * at[1],
                 "_auto_resize": False,
             }
-            given |= {key: value for key, value in own.items() if key in taken}
-        told: dict[str, Any] = dict(self.arguments)
+            inputs |= {key: value for key, value in sizes.items() if key in parameters}
+        arguments: dict[str, Any] = dict(self.arguments)
         for key in ("prompt", "negative_prompt"):
-            if isinstance(told.get(key), str) and n > 1:
-                told[key] = [told[key]] * n
+            if isinstance(arguments.get(key), str) and n > 1:
+                arguments[key] = [arguments[key]] * n
         try:
             # Its own dtype, whatever runs around it.
             with (
@@ -208,7 +208,7 @@ class DiffusionTeacher(Teacher):
                 torch.no_grad(),
                 pipeline_files.quiet(),
             ):
-                found = pipe(**told, **given, output_type="np")
+                result = pipe(**arguments, **inputs, output_type="np")
         except Exception as error:  # diffusers, and what it calls, raise whatever they like
             full = isinstance(error, torch.OutOfMemoryError) or "out of memory" in str(error)
             small = "; try label.batch_size=1 or teacher.offload=model" if full else ""
@@ -216,12 +216,12 @@ class DiffusionTeacher(Teacher):
                 f"teacher.pipeline={self.pipeline}: {self.kind.__name__} cannot draw "
                 f"{at[0]}×{at[1]} pixels with these settings ({reason_of(error, 300)}){small}"
             ) from error
-        if any(getattr(found, "nsfw_content_detected", None) or []):
+        if any(getattr(result, "nsfw_content_detected", None) or []):
             raise DistillError(
                 f"teacher.pipeline={self.pipeline}: its safety checker has blackened a picture; "
                 "teacher.safety_checker=false leaves the checker out"
             )
-        pictures = np.asarray(found.images, np.float32)
+        pictures = np.asarray(result.images, np.float32)
         if pictures.ndim != 4 or pictures.shape[::3] != (n, 3):
             raise DistillError(f"{self.origin}: gave {pictures.shape}, no picture for each photo")
         return torch.from_numpy(pictures).permute(0, 3, 1, 2)
@@ -260,15 +260,15 @@ class DiffusionTeacher(Teacher):
         return self._pipe
 
     def _read(self) -> Any:
-        said = f"teacher.pipeline={self.pipeline}"
+        setting = f"teacher.pipeline={self.pipeline}"
         try:
-            with pipeline_files.library(said), pipeline_files.quiet():
+            with pipeline_files.library(setting), pipeline_files.quiet():
                 how: dict[str, Any] = {"torch_dtype": DTYPES[self.dtype]}
                 if self.controlnet:
-                    said = f"teacher.controlnet={self.controlnet}"
+                    setting = f"teacher.controlnet={self.controlnet}"
                     place = self.files["controlnet"].place
                     how["controlnet"] = _control_class(self.kind).from_pretrained(place, **how)
-                    said = f"teacher.pipeline={self.pipeline}"
+                    setting = f"teacher.pipeline={self.pipeline}"
                 if self.variant:
                     how["variant"] = self.variant
                 parts = inspect.signature(self.kind.__init__).parameters
@@ -277,19 +277,19 @@ class DiffusionTeacher(Teacher):
                 pipe = self.kind.from_pretrained(self.files["pipeline"].place, **how)
                 pipe.set_progress_bar_config(disable=True)
                 if self.lora:
-                    said = f"teacher.lora={self.lora}"
+                    setting = f"teacher.lora={self.lora}"
                     file = pipeline_files.lora_file(self.lora, self.files["lora"])
                     pipe.load_lora_weights(str(file.parent), weight_name=file.name,
                                            adapter_name="style")  # fmt: skip
                     if "style" not in str(pipe.get_list_adapters()):
                         raise DistillError(
-                            f"{said}: changes no part of this pipeline; name another"
+                            f"{setting}: changes no part of this pipeline; name another"
                         )
                     pipe.set_adapters(["style"], [self.lora_scale])
         except DistillError:
             raise
         except Exception as error:  # diffusers, and what it calls, raise whatever they like
-            raise DistillError(f"{said}: cannot be loaded ({reason_of(error, 300)})") from error
+            raise DistillError(f"{setting}: cannot be loaded ({reason_of(error, 300)})") from error
         return pipe
 
     def _check(self) -> None:
@@ -324,5 +324,5 @@ def _control_class(kind: Any) -> Any:
 def _edges(picture: Image.Image) -> Image.Image:
     """White edges on black (Canny 1986), as ControlNets of that name are trained with."""
     values = torch.from_numpy(np.asarray(picture, np.float32) / 255).permute(2, 0, 1)[None]
-    _, found = kornia.filters.canny(values)
-    return to_image(found[0].expand(3, -1, -1))
+    _, edges = kornia.filters.canny(values)
+    return to_image(edges[0].expand(3, -1, -1))

@@ -150,22 +150,22 @@ def pipeline_class(name: str, folder: Path, controlled: bool) -> Any:
                 f"teacher.pipeline={name}: its {part} is made by code of its own ({by[0]}), which "
                 "is not run; name a pipeline of diffusers' own parts"
             )
-    wanted = stored
+    class_name = stored
     if controlled and "ControlNet" not in stored:
         kind = "Img2ImgPipeline" if "Img2Img" in stored else "Pipeline"
-        wanted = stored.replace(kind, f"ControlNet{kind}")
-    found = _image_to_image_kind(auto_pipeline, wanted)
-    if found is None and not controlled:
-        taken = inspect.signature(getattr(diffusers, stored).__call__).parameters
-        if "image" in taken and "mask_image" not in taken:
-            found = getattr(diffusers, stored)
-    if found is None:
+        class_name = stored.replace(kind, f"ControlNet{kind}")
+    pipeline = _image_to_image_kind(auto_pipeline, class_name)
+    if pipeline is None and not controlled:
+        parameters = inspect.signature(getattr(diffusers, stored).__call__).parameters
+        if "image" in parameters and "mask_image" not in parameters:
+            pipeline = getattr(diffusers, stored)
+    if pipeline is None:
         beside = " together with a ControlNet" if controlled else ""
         raise DistillError(
             f"teacher.pipeline={name}: is a {stored}, which is no image to image{beside}; "
             "name one that does image to image"
         )
-    return found
+    return pipeline
 
 
 def _image_to_image_kind(auto: Any, stored: str) -> Any:
@@ -176,8 +176,8 @@ def _image_to_image_kind(auto: Any, stored: str) -> Any:
         auto.AUTO_TEXT2IMAGE_PIPELINES_MAPPING,
         auto.AUTO_INPAINT_PIPELINES_MAPPING,
     ):
-        for kind, found in each.items():
-            if found.__name__ == stored and kind in image:
+        for kind, pipeline in each.items():
+            if pipeline.__name__ == stored and kind in image:
                 return image[kind]
     return None
 
@@ -186,23 +186,23 @@ def lora_file(name: str, files: PipelineFiles) -> Path:
     """The one file of LoRA weights. Raises DistillError for none or several."""
     if files.place.is_file():
         return files.place
-    found = sorted(files.place.glob("*.safetensors"))
-    if len(found) != 1:
-        named = ", ".join(each.name for each in found) or "none"
+    files_found = sorted(files.place.glob("*.safetensors"))
+    if len(files_found) != 1:
+        names = ", ".join(each.name for each in files_found) or "none"
         raise DistillError(
-            f"teacher.lora={name}: want one .safetensors file, there are: {named}; name the file"
+            f"teacher.lora={name}: want one .safetensors file, there are: {names}; name the file"
         )
-    return found[0]
+    return files_found[0]
 
 
 def check_taken(kind: Any, typed: Mapping[str, str], arguments: Mapping[str, Any]) -> None:
     """Raises DistillError for arguments that a pipeline's call does not take; `typed` has their
     settings' names."""
-    known = inspect.signature(kind.__call__).parameters
+    parameters = inspect.signature(kind.__call__).parameters
     for argument in arguments:
-        if argument not in known:
+        if argument not in parameters:
             setting = typed.get(argument, f"teacher.more.{argument}")
-            takes = [typed[each] for each in known if each in typed]
+            takes = [typed[each] for each in parameters if each in typed]
             raise DistillError(
                 f"{setting}: {kind.__name__} does not take it; leave it out (it takes "
                 f"{', '.join(takes)}, and as teacher.more={{NAME: VALUE}} what diffusers says)"

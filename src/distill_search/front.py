@@ -31,17 +31,17 @@ def report(trials: Trials, probe: Job) -> None:
     came to its end, though some began and failed.
     """
     # Those with a run of their own, in the order they were sampled.
-    begun = counted(trials.study.get_trials(deepcopy=False))
-    found = [t for t in begun if RUN in t.user_attrs and COPIES not in t.user_attrs]
-    if not found:
+    counting = counted(trials.study.get_trials(deepcopy=False))
+    runs = [t for t in counting if RUN in t.user_attrs and COPIES not in t.user_attrs]
+    if not runs:
         print(f"{trials.folder}: no trial has begun yet")
         return
     names = trials.search.objectives
-    finished = [trial for trial in found if trial.state == TrialState.COMPLETE]
-    best = front(finished, names)
-    jobs = [Job(trials.space.swept(t.params), [], probe.settings, t.user_attrs[RUN]) for t in found]
+    complete = [trial for trial in runs if trial.state == TrialState.COMPLETE]
+    best = front(complete, names)
+    jobs = [Job(trials.space.swept(t.params), [], probe.settings, t.user_attrs[RUN]) for t in runs]
     outcomes, more = [], []
-    for trial in found:
+    for trial in runs:
         values = dict.fromkeys(names)
         outcome = Outcome(state="at work")
         if trial.state == TrialState.COMPLETE:
@@ -55,8 +55,8 @@ def report(trials: Trials, probe: Job) -> None:
         columns: summary.Row = {f"objective {name}": value for name, value in values.items()}
         more.append(columns | {"front": "yes" if trial in best else ""})
     summary.write(trials.folder, jobs, outcomes, more)
-    failed = [trial for trial in found if trial.state == TrialState.FAIL]
-    if not finished:
+    failed = [trial for trial in runs if trial.state == TrialState.FAIL]
+    if not complete:
         if failed:
             raise DistillError(
                 f"{trials.folder}: no trial came to its end; the first that failed: "
@@ -64,31 +64,31 @@ def report(trials: Trials, probe: Job) -> None:
             )
         return
     if failed:
-        print(f"trials that failed: {len(failed)} of {len(found)}; summary.md says why")
-    plot(finished, best, names, trials.folder / "front.png")
+        print(f"trials that failed: {len(failed)} of {len(runs)}; summary.md says why")
+    plot(complete, best, names, trials.folder / "front.png")
     show(best, trials)
 
 
-def front(finished: Sequence[FrozenTrial], names: Sequence[str]) -> list[FrozenTrial]:
+def front(complete: Sequence[FrozenTrial], names: Sequence[str]) -> list[FrozenTrial]:
     """Those that no other one is better than in one objective and as good as in the rest.
 
     The best of the first objective comes first; of one objective it is the first of the best.
     """
     signs = [-1 if name in RISING else 1 for name in names]
-    points = [[s * v for s, v in zip(signs, t.values, strict=True)] for t in finished]
-    kept: dict[tuple[float, ...], FrozenTrial] = {}
-    for trial, own in zip(finished, points, strict=True):
+    points = [[s * v for s, v in zip(signs, t.values, strict=True)] for t in complete]
+    best: dict[tuple[float, ...], FrozenTrial] = {}
+    for trial, point in zip(complete, points, strict=True):
         beaten = any(
-            other != own and all(a <= b for a, b in zip(other, own, strict=True))
+            other != point and all(a <= b for a, b in zip(other, point, strict=True))
             for other in points
         )
         if not beaten:
-            kept.setdefault(tuple(own), trial)
-    return [kept[point] for point in sorted(kept)]
+            best.setdefault(tuple(point), trial)
+    return [best[point] for point in sorted(best)]
 
 
 def plot(
-    finished: Sequence[FrozenTrial],
+    complete: Sequence[FrozenTrial],
     best: Sequence[FrozenTrial],
     names: Sequence[str],
     path: Path,
@@ -108,7 +108,7 @@ def plot(
     for axes, index in zip(figure.subplots(1, len(over), squeeze=False)[0], over, strict=True):
         axes.set(xlabel="trial" if index < 0 else labels[index], ylabel=labels[0])
         axes.grid(alpha=0.3)
-        rest = [trial for trial in finished if trial not in best]
+        rest = [trial for trial in complete if trial not in best]
         axes.scatter([along(t, index) for t in rest], [t.values[0] for t in rest], color="grey")
         ordered = sorted(best, key=lambda trial: along(trial, index))
         style = "o-" if len(names) == 2 else "o"  # of three objectives it is no line

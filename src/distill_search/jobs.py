@@ -13,7 +13,7 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, TypeAlias, TypeVar
 
 import pytorch_lightning as pl
 from filelock import FileLock
@@ -25,6 +25,8 @@ from distill.core.process import exit_with_parent
 from distill_search.settings import Launcher, SubmititLauncher
 
 T = TypeVar("T")
+StartedJob: TypeAlias = "LocalJob | ClusterJob"
+Starter = Callable[[Sequence[str], Path], StartedJob]
 PAUSE = 0.2  # seconds between two looks at those at work
 LOOK = 0.5  # seconds between two looks at the command on a node
 
@@ -62,13 +64,13 @@ def run_in_processes(name: str, launcher: Launcher, jobs: Sequence[Job]) -> list
     """All jobs of a grid, each in a process of its own; gives what became of them."""
     folder = Path(jobs[0].settings.runs)
     folder.mkdir(parents=True, exist_ok=True)
-    starter = starter_for(launcher, folder)
+    start_command = starter_for(launcher, folder)
     waiting, outcomes = deque(range(len(jobs))), [Outcome()] * len(jobs)
 
-    def start(i: int) -> LocalJob | ClusterJob:
+    def start(i: int) -> StartedJob:
         log = folder / f"{jobs[i].name}.log"
         print(f"[{i + 1}/{len(jobs)}] {jobs[i].name}: {log}", flush=True)
-        return starter.start(command(name, i), log)
+        return start_command(command(name, i), log)
 
     def ended(i: int, outcome: Outcome) -> None:
         outcomes[i] = outcome
@@ -83,14 +85,14 @@ def run_in_processes(name: str, launcher: Launcher, jobs: Sequence[Job]) -> list
 
 def command(name: str, only: int) -> list[str]:
     """This very command, distill.NAME -m …, for one of its jobs alone."""
-    typed = [word for word in sys.argv[1:] if re.split(r"[.=]", word.lstrip("+"))[0] != "launcher"]
-    return [sys.executable, "-m", f"distill.{name}", *typed, f"launcher.only={only}"]
+    words = [word for word in sys.argv[1:] if re.split(r"[.=]", word.lstrip("+"))[0] != "launcher"]
+    return [sys.executable, "-m", f"distill.{name}", *words, f"launcher.only={only}"]
 
 
 def run_parallel(
     most: int,
     next_job: Callable[[], T | None],
-    start: Callable[[T], LocalJob | ClusterJob],
+    start: Callable[[T], StartedJob],
     ended: Callable[[T, Outcome], None],
 ) -> int:
     """Start jobs, at most so many at once, until there is no next one and all have ended.
@@ -98,19 +100,19 @@ def run_parallel(
     `next_job` is called again whenever one has ended. Ctrl-C and SIGTERM are handed on, so that
     each saves its run; then INTERRUPTED is given, else 0.
     """
-    at_work: list[tuple[T, LocalJob | ClusterJob]] = []
-    came: list[int] = []  # the signals that asked this process to end, which meanwhile does not
-    handed_on = 0
+    at_work: list[tuple[T, StartedJob]] = []
+    signals: list[int] = []  # the signals that asked this process to end, which meanwhile does not
+    forwarded = 0
     numbers = (signal.SIGINT, signal.SIGTERM)
-    before = [signal.signal(number, lambda got, _frame: came.append(got)) for number in numbers]
+    before = [signal.signal(number, lambda got, _frame: signals.append(got)) for number in numbers]
     try:
         while True:
-            while not came and len(at_work) < most and (job := next_job()) is not None:
+            while not signals and len(at_work) < most and (job := next_job()) is not None:
                 at_work.append((job, start(job)))
             if not at_work:
                 break
-            if handed_on < len(came):
-                handed_on = len(came)
+            if forwarded < len(signals):
+                forwarded = len(signals)
                 for _, started in at_work:
                     started.interrupt()
             for each in list(at_work):
@@ -126,7 +128,7 @@ def run_parallel(
     finally:
         for number, handler in zip(numbers, before, strict=True):
             signal.signal(number, handler)
-    return INTERRUPTED if came else 0
+    return INTERRUPTED if signals else 0
 
 
 def outcome_of(status: int, log: Path) -> Outcome:
@@ -139,39 +141,31 @@ def outcome_of(status: int, log: Path) -> Outcome:
     return Outcome(status, last.removeprefix("error: ") or f"exit status {status}")
 
 
-def starter_for(launcher: Launcher, folder: Path) -> LocalJobs | ClusterJobs:
-    """`folder` is the sweep's. Raises DistillError for what this machine does not have."""
+def starter_for(launcher: Launcher, folder: Path) -> Starter:
+    """What starts a command whose output goes to a log; `folder` is the sweep's.
+
+    Raises DistillError for what this machine does not have.
+    """
     if isinstance(launcher, SubmititLauncher):
-        return ClusterJobs(launcher, folder / "jobs")
-    return LocalJobs(launcher.jobs)
-
-
-class LocalJobs:
-    """Starts processes, of which `jobs` share the cores; they end with this one."""
-
-    def __init__(self, jobs: int) -> None:
-        self.threads = max(1, len(os.sched_getaffinity(0)) // jobs)
-
-    def start(self, words: Sequence[str], log: Path) -> LocalJob:
-        """Start a command; what it says goes to `log`."""
-        with log.open("a") as said:
-            process = subprocess.Popen(
-                words,
-                stdout=said,
-                stderr=subprocess.STDOUT,
-                stdin=subprocess.DEVNULL,
-                env={**os.environ, "OMP_NUM_THREADS": str(self.threads)},
-                start_new_session=True,  # Ctrl-C comes to this one alone, and is handed on once
-                preexec_fn=partial(exit_with_parent, os.getpid()),
-            )
-        return LocalJob(process, log)
+        return ClusterJobs(launcher, folder / "jobs").start
+    return partial(LocalJob, max(1, len(os.sched_getaffinity(0)) // launcher.jobs))
 
 
 class LocalJob:
-    """One of them."""
+    """A command in a process of its own with so many threads, which ends with this one."""
 
-    def __init__(self, process: subprocess.Popen[bytes], log: Path) -> None:
-        self.process, self.log = process, log
+    def __init__(self, threads: int, words: Sequence[str], log: Path) -> None:
+        self.log = log
+        with log.open("a") as output:
+            self.process = subprocess.Popen(
+                words,
+                stdout=output,
+                stderr=subprocess.STDOUT,
+                stdin=subprocess.DEVNULL,
+                env={**os.environ, "OMP_NUM_THREADS": str(threads)},
+                start_new_session=True,  # Ctrl-C comes to this one alone, and is handed on once
+                preexec_fn=partial(exit_with_parent, os.getpid()),
+            )
 
     def ended(self) -> Outcome | None:
         """What became of it; None while it is at work."""
@@ -194,7 +188,7 @@ class ClusterJobs:
             raise DistillError("launcher=submitit needs submitit: pip install 'distill[slurm]'")
         import submitit
 
-        asked = {
+        parameters = {
             "name": "distill",
             "timeout_min": launcher.minutes,
             "cpus_per_task": launcher.cpus,
@@ -205,8 +199,8 @@ class ClusterJobs:
         }
         try:
             self._executor = submitit.AutoExecutor(folder, cluster=launcher.cluster)
-            given = {key: value for key, value in asked.items() if value is not None}
-            self._executor.update_parameters(**given, **(launcher.more or {}))
+            stated = {key: value for key, value in parameters.items() if value is not None}
+            self._executor.update_parameters(**stated, **(launcher.more or {}))
         except Exception as error:  # it raises several kinds, of others' classes too
             raise DistillError(f"launcher=submitit: {reason_of(error, 200)}") from error
         print(f"jobs go to {self._executor.cluster}; submitit's files are in {folder}", flush=True)
@@ -251,9 +245,9 @@ class OnNode:
         # So named, PyTorch Lightning takes the process for a user's own, and starts further ones
         # for trainer.devices=N itself.
         environment = {**os.environ, "SLURM_JOB_NAME": "interactive"}
-        with self.log.open("a") as said:
+        with self.log.open("a") as output:
             process = subprocess.Popen(
-                self.words, env=environment, stdout=said, stderr=said, stdin=subprocess.DEVNULL
+                self.words, env=environment, stdout=output, stderr=output, stdin=subprocess.DEVNULL
             )
         try:
             while process.poll() is None:

@@ -36,10 +36,10 @@ def values(run: Run, names: Sequence[str]) -> list[float]:
             )
     first = validated[0]
     best = (max if first in RISING else min)(table, key=lambda row: row[f"val/{first}"])
-    found = {name: best[f"val/{name}"] for name in validated}
+    figures = {name: best[f"val/{name}"] for name in validated}
     if len(validated) < len(names):
-        found |= _costs(run, "ms" in names)
-    return [found[name] for name in names]
+        figures |= _costs(run, "ms" in names)
+    return [figures[name] for name in names]
 
 
 def counted_costs(network: nn.Module, side: int) -> dict[str, float]:
@@ -59,11 +59,11 @@ def _costs(run: Run, timed: bool) -> dict[str, float]:
     network, trained = checkpoint.load_network(run.checkpoint("best"))
     side = trained.side
     network.eval()
-    found = counted_costs(network, side)
+    figures = counted_costs(network, side)
     if timed:
         exporter = OnnxExporter(size=side, profile=trained.profile)
         with tempfile.TemporaryDirectory() as folder:
             path = Path(folder) / "network.onnx"
             path.write_bytes(exporter.export(fold_batchnorm(network)).SerializeToString())
-            found["ms"] = onnx_ms(path, np.full((1, 3, side, side), 0.5, np.float32))
-    return found
+            figures["ms"] = onnx_ms(path, np.full((1, 3, side, side), 0.5, np.float32))
+    return figures

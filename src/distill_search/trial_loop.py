@@ -19,9 +19,8 @@ from distill.models.build import untrained
 from distill.runs.run_folder import Run
 from distill.train.sweeps import into
 from distill_search.jobs import (
-    ClusterJob,
-    LocalJob,
     StaggeredStart,
+    StartedJob,
     command,
     run_parallel,
     starter_for,
@@ -44,12 +43,12 @@ def run_sequential(task: Callable[..., None], trials: Trials) -> int:
 
 def run_in_processes(name: str, trials: Trials, launcher: Launcher) -> int:
     """Trials in processes of their own; gives 0, or INTERRUPTED."""
-    starter = starter_for(launcher, trials.folder)
+    start_command = starter_for(launcher, trials.folder)
 
-    def start(trial: Trial) -> LocalJob | ClusterJob:
+    def start(trial: Trial) -> StartedJob:
         log = trials.folder / f"{trial.user_attrs[RUN]}.log"
         print(f"{_label(trials, trial)}: {log}", flush=True)
-        return starter.start(command(name, trial.number), log)
+        return start_command(command(name, trial.number), log)
 
     return run_parallel(launcher.jobs, _trial_source(trials), start, trials.process_ended)
 

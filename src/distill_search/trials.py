@@ -91,12 +91,12 @@ class Trials:
 
         Raises DistillError where none is at work under that number.
         """
-        begun = self.study.get_trials(deepcopy=False, states=[TrialState.RUNNING])
-        found = next((trial for trial in begun if trial.number == number), None)
-        if found is None:
+        running = self.study.get_trials(deepcopy=False, states=[TrialState.RUNNING])
+        trial = next((trial for trial in running if trial.number == number), None)
+        if trial is None:
             raise DistillError(f"launcher.only={number}: no such trial is running")
         self.study.sampler = optuna.samplers.RandomSampler()  # its values are sampled
-        return Trial(self.study, found._trial_id)
+        return Trial(self.study, trial._trial_id)
 
     def process_ended(self, trial: Trial, outcome: Outcome) -> None:
         """The process that carried out a trial has ended, whether it could say how or not."""
@@ -132,9 +132,9 @@ class Trials:
     def requeue(self, trial: Trial) -> None:
         """A trial was interrupted: it is the next one, where its run's folder stands."""
         with self._guard:
-            found = self.study.trials[trial.number]
-            if found.state == TrialState.RUNNING:  # else the process that started this one did it
-                self._again(found)
+            stored = self.study.trials[trial.number]
+            if stored.state == TrialState.RUNNING:  # else the process that started this one did it
+                self._again(stored)
         self._release(trial.number)
 
     def _begun(self, before: int | None = None) -> tuple[int, int]:
@@ -225,8 +225,8 @@ class Trials:
             Path(lock.lock_file).unlink(missing_ok=True)
 
     def _again(self, trial: FrozenTrial) -> None:
-        kept = {key: value for key, value in trial.user_attrs.items() if key == RUN}
-        self.study.enqueue_trial(trial.params, user_attrs={RESUMES: trial.number, **kept})
+        attributes = {key: value for key, value in trial.user_attrs.items() if key == RUN}
+        self.study.enqueue_trial(trial.params, user_attrs={RESUMES: trial.number, **attributes})
         self.study.tell(trial.number, state=TrialState.FAIL)
 
     def _lock(self, number: int) -> FileLock:

@@ -61,8 +61,11 @@ def read_table(path: Path, header: Sequence[str] = ()) -> Table:
         if path.suffix.lower() == ".parquet":
             with needed(f"{path}: Parquet needs pyarrow, pip install 'distill[shards]'"):
                 from pyarrow import parquet
-            found = parquet.read_table(path).to_pydict()
-            rows = [[*found], *([str(v) for v in row] for row in zip(*found.values(), strict=True))]
+            columns = parquet.read_table(path).to_pydict()
+            rows = [
+                [*columns],
+                *([str(v) for v in row] for row in zip(*columns.values(), strict=True)),
+            ]
         elif path.suffix.lower() == ".csv":
             rows = [*csv.reader(path.read_text(encoding="utf-8-sig").splitlines())]
         else:
@@ -111,9 +114,9 @@ def carry_out(settings: PrepareWithSets) -> Path:
     domains = _domains(known, table, by, settings.balance)
     kept = [photo for photo in known if photo.key in domains]
     if set(domains.values()) != {"A", "B"} or len(kept) < 4:
-        left = [sum(value == domain for value in domains.values()) for domain in "AB"]
+        sizes = [sum(value == domain for value in domains.values()) for domain in "AB"]
         raise DistillError(
-            f"split={by}: {counted(left[0], 'photo')} with it and {left[1]} without are left of "
+            f"split={by}: {counted(sizes[0], 'photo')} with it and {sizes[1]} without are left of "
             f"{counted(len(photos), 'photo')}, {len(known)} of them in {table.path}"
         )
     people = settings.identities and home_path(settings.identities)
@@ -127,21 +130,18 @@ def carry_out(settings: PrepareWithSets) -> Path:
             "data.val_fraction"
         )
 
-    name = f"{sources.set_name(settings)}-{by}"
-    root = Path(settings.data.root) if settings.data.root else Path("data/domains") / name
-    if root.exists():
-        raise DistillError(f"{root}: is there; remove it, or name another folder by data.root=DIR")
+    root = new_root(settings, f"{sources.set_name(settings)}-{by}")
     with scratch_folder(root) as scratch:
-        made = scratch / "set"
+        folder = scratch / "set"
         for place, each in places.items():
             for photo in each:
-                link(photo, made / place)
-        write_json(made / "attributes.json", {
+                link(photo, folder / place)
+        write_json(folder / "attributes.json", {
             "split": by, "balance": settings.balance, "identities": bool(settings.identities),
             "counts": counts, "not in the list": len(photos) - len(known),
         })  # fmt: skip
-        keep_terms(made, settings, taught=False)
-        os.replace(made, root)
+        keep_terms(folder, settings, taught=False)
+        os.replace(folder, root)
     print(summary)
     if len(known) < len(photos):
         print(f"{counted(len(photos) - len(known), 'photo')} not in {table.path}, left out")
@@ -170,6 +170,14 @@ def _places(
     return places
 
 
+def new_root(settings: PrepareWithSets, name: str) -> Path:
+    """Where two domains go: data.root, or data/domains/NAME. Raises DistillError where it is."""
+    root = Path(settings.data.root or f"data/domains/{name}")
+    if root.exists():
+        raise DistillError(f"{root}: is there; remove it, or name another folder by data.root=DIR")
+    return root
+
+
 def link(photo: Photo, folder: Path) -> None:
     """Have a folder hold the photo's file, below it as it lies below its own."""
     target = folder / photo.key
@@ -189,12 +197,12 @@ def _domains(
     for photo in sorted(photos, key=lambda p: hashlib.sha256(p.key.encode()).digest()):
         others = tuple(table.has(photo, name) for name in balance)
         cells[others][0 if table.has(photo, by) else 1].append(photo.key)
-    found: dict[str, str] = {}
+    domains: dict[str, str] = {}
     for cell in cells.values():
         most = min(map(len, cell)) if balance else len(photos)
         for domain, keys in zip("AB", cell, strict=True):
-            found |= dict.fromkeys(keys[:most], domain)
-    return found
+            domains |= dict.fromkeys(keys[:most], domain)
+    return domains
 
 
 def _of_one_person(photos: Sequence[Photo], path: Path) -> Edges:

@@ -21,7 +21,7 @@ from distill.core.next_step import next_step
 from distill.core.progress import bar
 from distill.data import sources
 from distill.data.terms import keep_terms
-from distill_sets.attributes import link
+from distill_sets.attributes import link, new_root
 from distill_sets.settings import PrepareWithSets, QuickDraw
 
 RIM = 0.06  # of the square on each side of the longer side of a drawing
@@ -34,54 +34,52 @@ def carry_out(settings: PrepareWithSets) -> Path:
 
     Raises DistillError for files of another form, and where no drawing is left.
     """
-    chosen = settings.quickdraw
+    options = settings.quickdraw
     if settings.attributes:
         raise DistillError("attributes=, quickdraw.files=: two domains come from either; leave one")
     if sources.at_addresses(settings):
         raise DistillError(f"photos={settings.photos}: copy them here; B links to their files")
-    named = chosen.files if isinstance(chosen.files, list) else [chosen.files or ""]
-    files, photos = [home_path(each) for each in named], sources.photos(settings)
-    name = f"{'+'.join(file.stem for file in files)}-{sources.set_name(settings)}-{chosen.size}"
-    root = Path(settings.data.root) if settings.data.root else Path("data/domains") / name
-    if root.exists():
-        raise DistillError(f"{root}: is there; remove it, or name another folder by data.root=DIR")
-    made, left, damaged = 0, 0, 0
+    names = options.files if isinstance(options.files, list) else [options.files or ""]
+    files, photos = [home_path(each) for each in names], sources.photos(settings)
+    name = f"{'+'.join(file.stem for file in files)}-{sources.set_name(settings)}-{options.size}"
+    root = new_root(settings, name)
+    count, unknown, damaged = 0, 0, 0
     with scratch_folder(root) as scratch, bar(None, "drawing", "drawing") as progress:
         for file in files:
             of_file = 0
             for key, strokes, recognised in _drawings(file):
                 if strokes is None:
                     damaged += 1
-                elif chosen.recognised and not recognised:
-                    left += 1
-                elif of_file != chosen.most:
-                    picture = drawn(strokes, chosen, int(key) if key.isdigit() else 0)
+                elif options.recognised and not recognised:
+                    unknown += 1
+                elif of_file != options.most:
+                    picture = drawn(strokes, options, int(key) if key.isdigit() else 0)
                     target = scratch / "set/A" / f"{file.stem}-{key}.png"
                     target.parent.mkdir(parents=True, exist_ok=True)
                     save_png(picture, target)
-                    of_file, made = of_file + 1, made + 1
+                    of_file, count = of_file + 1, count + 1
                     progress.update()
                 else:
                     break
-        if not made:
+        if not count:
             raise DistillError(
-                f"quickdraw.files={chosen.files}: no drawing is left; {left} not recognised, "
+                f"quickdraw.files={options.files}: no drawing is left; {unknown} not recognised, "
                 f"{counted(damaged, 'line')} damaged"
             )
-        if made < 2 or len(photos) < 2:
+        if count < 2 or len(photos) < 2:
             raise DistillError(
-                f"{counted(made, 'drawing')}, {counted(len(photos), 'photo')}: training holds out "
+                f"{counted(count, 'drawing')}, {counted(len(photos), 'photo')}: training holds out "
                 "one of each, so it needs two; add more"
             )
         for photo in photos:
             link(photo, scratch / "set/B")
-        how = {"size": chosen.size, "width": chosen.width, "jitter": chosen.jitter}
+        how = {"size": options.size, "width": options.width, "jitter": options.jitter}
         write_json(scratch / "set/quickdraw.json", how | {"files": [str(f) for f in files]})
         keep_terms(scratch / "set", settings, taught=False)
         os.replace(scratch / "set", root)
-    print(f"A: {counted(made, 'drawing')}, B: {counted(len(photos), 'photo')}, in {root}")
-    if left or damaged:
-        print(f"left out: {left} not recognised, {counted(damaged, 'line')} damaged")
+    print(f"A: {counted(count, 'drawing')}, B: {counted(len(photos), 'photo')}, in {root}")
+    if unknown or damaged:
+        print(f"left out: {unknown} not recognised, {counted(damaged, 'line')} damaged")
     print(next_step("train", recipe="cyclegan", **{"data.root": str(root)}))
     return root
 

@@ -14,7 +14,7 @@ import pytest
 from distill.config.multirun import Outcome
 from distill.core.errors import INTERRUPTED, DistillError
 from distill_search import jobs
-from distill_search.jobs import LocalJobs
+from distill_search.settings import Launcher
 from support import stand_training
 from support.stand_training import FATAL, Stand
 
@@ -127,9 +127,9 @@ def test_what_an_exit_status_means(status: int, said: str, expected: Outcome):
 
 
 def test_processes_of_this_machine_share_its_cores():
-    local, log = LocalJobs(10**6), Path("log")
+    launcher, log = Launcher(name="local", jobs=10**6, report=True, only=None), Path("log")
     says = "import os, sys; print(os.environ['OMP_NUM_THREADS']); sys.exit('error: no good')"
-    job = local.start([sys.executable, "-c", says], log)
+    job = jobs.starter_for(launcher, Path())([sys.executable, "-c", says], log)
     job.process.wait()
     assert job.ended() == Outcome(1, "no good")
     assert log.read_text().splitlines() == ["1", "error: no good"]

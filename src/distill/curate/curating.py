@@ -54,34 +54,34 @@ def curate(settings: Curate) -> None:
     if real_path(output) == real_path(root):
         raise DistillError(f"output={output}: that is the set itself; name another folder")
     with room_in(output, "free some, or name another place with output=DIR"):
-        found = _verdicts(root, pairs, output, settings)
-        drop = [each.line for each, v in zip(pairs, found, strict=True) if v.reasons]
-        write_whole(output / "scores.csv", _table(pairs, found))
-        write_page(output, {each.line: each.pair for each in pairs}, found, settings)
-        write_whole(output / "drop.txt", "".join(f"{line}\n" for line in drop))
+        results = _verdicts(root, pairs, output, settings)
+        drop_lines = [each.line for each, v in zip(pairs, results, strict=True) if v.reasons]
+        write_whole(output / "scores.csv", _table(pairs, results))
+        write_page(output, {each.line: each.pair for each in pairs}, results, settings)
+        write_whole(output / "drop.txt", "".join(f"{line}\n" for line in drop_lines))
     if settings.apply:
-        write_dropped(root, list(dict.fromkeys([*read_dropped(root / DROPPED), *drop])))
-    _say(settings, output, pairs, found)
+        write_dropped(root, list(dict.fromkeys([*read_dropped(root / DROPPED), *drop_lines])))
+    _say(settings, output, pairs, results)
 
 
 def _take_down(root: Path, pairs: Sequence[CuratedPair], settings: Curate) -> None:
     """Leave out what drop=FILE names, copies of it too, but for what restore=FILE does."""
-    asked = list[list[str]]()
+    lists = list[list[str]]()
     for key, file in (("drop", settings.drop), ("restore", settings.restore)):
         if file and not home_path(file).is_file():
             raise DistillError(f"{key}={file}: no such file; write the pairs, one a line")
-        asked.append(read_dropped(home_path(file)) if file else [])
+        lists.append(read_dropped(home_path(file)) if file else [])
     photos = [Photo(each.pair.photo, each.line) for each in pairs]
-    found = drop_list(read_dropped(root / DROPPED), asked[0], asked[1], photos)
-    write_dropped(root, found.lines)
-    out = {photo.pair_name: photo for photo in photos if photo.pair_name in found.new}
-    contents = [content_line(photo.local) for photo in out.values()]
+    drops = drop_list(read_dropped(root / DROPPED), lists[0], lists[1], photos)
+    write_dropped(root, drops.lines)
+    dropped = {photo.pair_name: photo for photo in photos if photo.pair_name in drops.new}
+    contents = [content_line(photo.local) for photo in dropped.values()]
     report_takedown(
         root,
-        {pair: photo.key for pair, photo in out.items()},
+        {pair: photo.key for pair, photo in dropped.items()},
         Path("runs"),
         contents=contents,
-        restored=found.restored,
+        restored=drops.restored,
     )
 
 
@@ -115,11 +115,11 @@ def _verdicts(
     return verdicts(scores, edges, settings.limits, settings.align)
 
 
-def _table(pairs: Sequence[CuratedPair], found: Sequence[Verdict]) -> str:
+def _table(pairs: Sequence[CuratedPair], results: Sequence[Verdict]) -> str:
     text = io.StringIO()
     rows = csv.writer(text, lineterminator="\n")
     rows.writerow(COLUMNS)
-    for each, verdict in zip(pairs, found, strict=True):
+    for each, verdict in zip(pairs, results, strict=True):
         values = [getattr(verdict, name) for name in (*SORTED_BY, "down", "right")]
         figures = ["" if np.isnan(value) else f"{value:.4g}" for value in values]
         copy = "" if verdict.copy_of is None else pairs[verdict.copy_of].line
@@ -129,18 +129,18 @@ def _table(pairs: Sequence[CuratedPair], found: Sequence[Verdict]) -> str:
 
 
 def _say(
-    settings: Curate, output: Path, pairs: Sequence[CuratedPair], found: Sequence[Verdict]
+    settings: Curate, output: Path, pairs: Sequence[CuratedPair], results: Sequence[Verdict]
 ) -> None:
     reasons = Counter(
         "lies off its photo" if reason.startswith("lies ") else reason
-        for each in found
+        for each in results
         for reason in each.reasons
     )
-    count = sum(bool(each.reasons) for each in found)
-    unsure = sum(each.uncertain for each in found)
+    count = sum(bool(each.reasons) for each in results)
+    unsure = sum(each.uncertain for each in results)
     look = f", {unsure} uncertain (first on the page)" if unsure else ""
-    said = f"{counted(len(pairs), 'pair')}{look}, {count} to leave out"
-    print(said + (":" if reasons else ""))
+    summary = f"{counted(len(pairs), 'pair')}{look}, {count} to leave out"
+    print(summary + (":" if reasons else ""))
     for reason, times in reasons.most_common():
         print(f"  {times:5}  {reason}")
     print(f"page           {output / 'index.html'}\ndrop list      {output / 'drop.txt'}")

@@ -35,20 +35,20 @@ _LOWEST_FIRST = {"agreement", "difference"}
 
 
 def write_page(
-    output: Path, pairs: Mapping[str, Pair], found: Sequence[Verdict], settings: Curate
+    output: Path, pairs: Mapping[str, Pair], verdicts: Sequence[Verdict], settings: Curate
 ) -> None:
     """OUTPUT/index.html and the pictures it shows, in OUTPUT/pictures.
 
     `pairs` are by what names each in a drop list.
     """
-    sections, lines = _sections(found, settings), [*pairs]
+    sections, lines = _sections(verdicts, settings), [*pairs]
     shown = sorted({index for _, _, _, indices in sections for index in indices})
     _draw(output / "pictures", [*pairs.values()], shown)
     parts = []
     for key, title, remark, indices in sections:
-        cards = "".join(_card(index, lines[index], found[index]) for index in indices)
+        cards = "".join(_card(index, lines[index], verdicts[index]) for index in indices)
         parts.append(f'<h2 id="{key}">{title}</h2><p>{remark}</p><div class="grid">{cards}</div>\n')
-    drop = [line for line, each in zip(lines, found, strict=True) if each.reasons]
+    drop = [line for line, each in zip(lines, verdicts, strict=True) if each.reasons]
     root = html.escape(str(settings.data.root))
     page = Template(Path(__file__).with_suffix(".html").read_text())
     write_whole(
@@ -62,21 +62,23 @@ def write_page(
             place=f"put it into {root}, or give distill.curate apply=true",
             # A name may hold </script>.
             drop=json.dumps(drop).replace("<", "\\u003c"),
-            total=len(found),
+            total=len(verdicts),
         ),
     )
 
 
-def _sections(found: Sequence[Verdict], settings: Curate) -> list[tuple[str, str, str, list[int]]]:
+def _sections(
+    verdicts: Sequence[Verdict], settings: Curate
+) -> list[tuple[str, str, str, list[int]]]:
     """Name, title, remark and pairs of each part of the page, as far as there is one to show."""
-    out = [i for i, each in enumerate(found) if each.reasons]
-    look = [i for i, each in enumerate(found) if each.uncertain]
+    dropped = [i for i, each in enumerate(verdicts) if each.reasons]
+    uncertain = [i for i, each in enumerate(verdicts) if each.uncertain]
     sections = [
-        ("look", "Uncertain", "kept unless you tick them", look[: settings.show]),
-        ("out", "Left out", counted(len(out), "pair"), out[: settings.show]),
+        ("look", "Uncertain", "kept unless you tick them", uncertain[: settings.show]),
+        ("out", "Left out", counted(len(dropped), "pair"), dropped[: settings.show]),
     ]
     for name in SORTED_BY:
-        values = np.array([getattr(each, name) for each in found])
+        values = np.array([getattr(each, name) for each in verdicts])
         order = np.argsort(values if name in _LOWEST_FIRST else -values, kind="stable")
         indices = [int(i) for i in order if not np.isnan(values[i])][: settings.show]
         title, remark = TITLES[name]
@@ -86,14 +88,14 @@ def _sections(found: Sequence[Verdict], settings: Curate) -> list[tuple[str, str
 
 def _card(index: int, line: str, verdict: Verdict) -> str:
     name = html.escape(line)
-    known = {
+    values = {
         f"agrees {verdict.agreement:.2f}": verdict.agreement,
         f"off {verdict.shift:.1f} px": verdict.shift,
         f"style {verdict.style:.1f}": verdict.style,
         f"differs {verdict.difference:.0f}": verdict.difference,
         f"face moved {verdict.landmarks:.2f}": verdict.landmarks,
     }
-    figures = [text for text, value in known.items() if not np.isnan(value)]
+    figures = [text for text, value in values.items() if not np.isnan(value)]
     why = html.escape("; ".join(verdict.reasons))
     return (
         f'<label><img loading="lazy" src="pictures/{index}.jpg" width="{2 * SHOWN}" '
@@ -103,15 +105,15 @@ def _card(index: int, line: str, verdict: Verdict) -> str:
     )
 
 
-def _draw(folder: Path, pairs: Sequence[Pair], shown: Sequence[int]) -> None:
+def _draw(folder: Path, pairs: Sequence[Pair], indices: Sequence[int]) -> None:
     """One picture of both for each pair; what cannot be read is grey. Those of before go."""
     folder.mkdir(parents=True, exist_ok=True)
-    wanted = {f"{index}.jpg" for index in shown}
+    names = {f"{index}.jpg" for index in indices}
     for old in folder.glob("*.jpg"):
-        if old.name not in wanted:
+        if old.name not in names:
             old.unlink()
-    with bar(len(shown), "picture", "page", leave=False) as progress:
-        for index in shown:
+    with bar(len(indices), "picture", "page", leave=False) as progress:
+        for index in indices:
             both = Image.new("RGB", (2 * SHOWN, SHOWN), "grey")
             try:
                 for column, picture in enumerate(pairs[index].read()):

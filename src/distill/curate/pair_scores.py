@@ -62,12 +62,12 @@ def measure(
         id_of_files([path.absolute() for path in (pair.photo, pair.target) if path], how)
         for pair in pairs
     ]
-    known, missing = load_rows(kept, SCORES), []
+    measured, missing = load_rows(kept, SCORES), []
     for i, row in enumerate(rows):
-        if (there := known.get(row["id"].tobytes())) is None:
+        if (earlier := measured.get(row["id"].tobytes())) is None:
             missing.append(i)
         else:
-            rows[i] = there
+            rows[i] = earlier
     with bar(len(missing), "pair", "curating") as progress:
         done, saved = [i for i in range(len(rows)) if i not in {*missing}], 0
         for start in range(0, len(missing), BATCH):
@@ -99,9 +99,9 @@ def moved(photo: list[Face], target: list[Face]) -> float:
     """
     if not photo or photo[0].points is None:
         return float("nan")
-    width, own = photo[0].box.width, np.array(photo[0].points)
+    width, points = photo[0].box.width, np.array(photo[0].points)
     away = [
-        np.linalg.norm(own - np.array(each.points), axis=1).mean() / width
+        np.linalg.norm(points - np.array(each.points), axis=1).mean() / width
         for each in target
         if each.points is not None
     ]

@@ -82,11 +82,11 @@ def distances(changes: Vector) -> NDArray[np.float64]:
     of NaN, which counts for nothing.
     """
     known = np.isfinite(changes).all(1)
-    found = np.full(len(changes), np.nan)
+    ratios = np.full(len(changes), np.nan)
     if not known.any():
-        return found
+        return ratios
     blocks = changes[known].reshape(known.sum(), -1, BLOCK).astype(np.float64)
     away = np.linalg.norm(blocks - np.median(blocks, axis=0), axis=2)
     usual = np.median(away, axis=0)
-    found[known] = (away / np.where(usual > 0, usual, 1.0)).mean(1)
-    return found
+    ratios[known] = (away / np.where(usual > 0, usual, 1.0)).mean(1)
+    return ratios

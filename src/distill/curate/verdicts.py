@@ -43,8 +43,8 @@ def verdicts(scores: Scores, edges: Edges, limits: CurationLimits, align: bool) 
     """One of each pair. `edges` are near-duplicates among the photos; with `align` no shift that
     training takes back is a reason."""
     style = distances(scores["change"])
-    found = [_verdict(*both, limits, align) for both in zip(scores, style, strict=True)]
-    return _with_copies(found, edges) if limits.copies else found
+    results = [_verdict(*both, limits, align) for both in zip(scores, style, strict=True)]
+    return _with_copies(results, edges) if limits.copies else results
 
 
 def _verdict(row: np.void, style: float, limits: CurationLimits, align: bool) -> Verdict:
@@ -66,9 +66,12 @@ def _verdict(row: np.void, style: float, limits: CurationLimits, align: bool) ->
     return replace(each, reasons=reasons, uncertain=doubtful and not reasons)
 
 
-def _with_copies(found: list[Verdict], edges: Edges) -> list[Verdict]:
+def _with_copies(results: list[Verdict], edges: Edges) -> list[Verdict]:
     """Of near-duplicates one stays: without a reason against it, then of the best agreement."""
-    order = sorted(range(len(found)), key=lambda i: (bool(found[i].reasons), -found[i].agreement))
+    order = sorted(
+        range(len(results)),
+        key=lambda i: (bool(results[i].reasons), -results[i].agreement),
+    )
     rank = {index: place for place, index in enumerate(order)}
     beside: dict[int, list[int]] = {}
     for a, b in np.asarray(edges).tolist():
@@ -81,6 +84,6 @@ def _with_copies(found: list[Verdict], edges: Edges) -> list[Verdict]:
         if better:
             original[index] = min(better, key=rank.__getitem__)
     for index, of in original.items():
-        said = [*found[index].reasons, "a near-duplicate of another photo"]
-        found[index] = replace(found[index], copy_of=of, reasons=said, uncertain=False)
-    return found
+        reasons = [*results[index].reasons, "a near-duplicate of another photo"]
+        results[index] = replace(results[index], copy_of=of, reasons=reasons, uncertain=False)
+    return results

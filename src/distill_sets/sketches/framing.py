@@ -163,5 +163,5 @@ def cut(picture: Tensor, frame: SquareFrame, size: int, beyond: float | None) ->
     grid = torch.stack([2 * x / part.shape[2] - 1, 2 * y / part.shape[1] - 1], -1)[None].float()
     shift = beyond or 0.0
     mode = "border" if beyond is None else "zeros"
-    found = F.grid_sample(part[None] - shift, grid, "bicubic", mode, align_corners=False)
-    return (found[0] + shift).clamp(0, 1)
+    square = F.grid_sample(part[None] - shift, grid, "bicubic", mode, align_corners=False)
+    return (square[0] + shift).clamp(0, 1)

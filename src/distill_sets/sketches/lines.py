@@ -88,10 +88,10 @@ def cleared(lines: Lines, left: Spot, right: Spot, nose: Spot) -> Lines:
     """Without what lies where the marks of eyes and nose will be."""
     eyes = math.dist(left, right)
     rows, columns = np.ogrid[: lines.shape[0], : lines.shape[1]]
-    kept = lines.copy()
+    clear = lines.copy()
     for (x, y), room in ((left, EYE_ROOM), (right, EYE_ROOM), (nose, NOSE_ROOM)):
-        kept &= np.hypot(columns + 0.5 - x, rows + 0.5 - y) > room * eyes
-    return kept
+        clear &= np.hypot(columns + 0.5 - x, rows + 0.5 - y) > room * eyes
+    return clear
 
 
 def marked(lines: Lines, left: Spot, right: Spot, nose: Spot) -> Lines:

@@ -44,19 +44,19 @@ class SaliencyNetwork:
 
     def __call__(self, picture: Tensor) -> Tensor:
         """The mask (1, H, W) in [0, 1] of an RGB picture (3, H, W)."""
-        session, given, side = self._opened
+        session, input_name, side = self._opened
         small = F.interpolate(picture[None], (side, side), mode="bilinear", antialias=True)
         if self.norm == "imagenet":
             mean, deviation = (torch.tensor(v)[None, :, None, None] for v in (MEAN, DEVIATION))
             small = (small - mean) / deviation
         try:
-            found = session.run(None, {given: small.numpy()})[0]
+            output = session.run(None, {input_name: small.numpy()})[0]
         except Exception as error:  # ONNX Runtime raises classes of its own, without a common base
             shape = tuple(small.shape)
             raise DistillError(f"{self._named}: cannot run on {shape} float32") from error
-        if found.ndim != 4 or found.shape[:2] != (1, 1):
-            raise DistillError(f"{self._named}: its first output is {found.shape}, not N×1×S×S")
-        values = torch.from_numpy(np.asarray(found, np.float32))
+        if output.ndim != 4 or output.shape[:2] != (1, 1):
+            raise DistillError(f"{self._named}: its first output is {output.shape}, not N×1×S×S")
+        values = torch.from_numpy(np.asarray(output, np.float32))
         if values.min() < -SLACK or values.max() > 1 + SLACK:
             values = values.sigmoid()
         size = picture.shape[-2:]
@@ -90,12 +90,12 @@ class MaskFolder:
 
     def check(self, photos: Sequence[Path]) -> None:
         """Raises DistillError where two masks may be one photo's, or two photos one mask's."""
-        said, sought = f"sketch.mask={self.path}: ", [photo.name for photo in photos]
-        match([*map(str, photos)], self.names, said, sought)
+        setting, names = f"sketch.mask={self.path}: ", [photo.name for photo in photos]
+        match([*map(str, photos)], self.names, setting, names)
 
     def file(self, photo: Path) -> Path | None:
-        found = self._partners.all_of(photo.name)
-        return self.path / found[0] if found else None
+        names = self._partners.all_of(photo.name)
+        return self.path / names[0] if names else None
 
     def __call__(self, photo: Path, size: tuple[int, int]) -> Tensor:
         """The mask (1, H, W) in [0, 1] of a photo of that width and height. Raises BadPhoto."""

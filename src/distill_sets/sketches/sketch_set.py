@@ -76,12 +76,12 @@ class SketchManifest(Manifest):
         return cls(style="", teacher="", size=sketch.size, sketch=plain, **shared)
 
     def plain(self) -> dict[str, Any]:
-        kept = {k: v for k, v in super().plain().items() if k not in _LEFT_OUT}
-        return {"recipe": "pix2pix"} | kept | self.sketch
+        fields = {k: v for k, v in super().plain().items() if k not in _LEFT_OUT}
+        return {"recipe": "pix2pix"} | fields | self.sketch
 
     def check(self, root: Path) -> None:
-        made = manifest_at(root)
-        if made is not None and made.get("recipe") != "pix2pix":
+        manifest = manifest_at(root)
+        if manifest is not None and manifest.get("recipe") != "pix2pix":
             raise DistillError(
                 f"{root}: holds the pairs of a teacher; name another folder with data.root=DIR"
             )
@@ -124,8 +124,8 @@ class SketchPass(PairMaker):
     def finish(self, root: Path, done: Sequence[PairJob]) -> None:
         """The contact sheet of photos that lie evenly over all that are in the set."""
         count = min(SHOWN, len(done))
-        chosen = [done[i * len(done) // count] for i in range(count)]
-        rows = [(job.name, self.sketcher(job.photo)) for job in chosen]
+        jobs = [done[i * len(done) // count] for i in range(count)]
+        rows = [(job.name, self.sketcher(job.photo)) for job in jobs]
         if rows:
             save_png(preview(rows), root / PREVIEW)
         else:
@@ -149,33 +149,33 @@ def read_sketch(sketcher: Sketcher, job: PairJob) -> tuple[Tensor, Tensor]:
 def prepare(settings: PrepareWithSets) -> SetReport:
     """Make what is missing of the settings' set and say what happened."""
     check(settings)
-    chosen, photos, root = settings.sketch, sources.photos(settings), sketches_root(settings)
+    sketch, photos, root = settings.sketch, sources.photos(settings), sketches_root(settings)
     masks: Masks = None
     hashes, files = dict[str, str](), dict[str, Path]()
-    if chosen.mask not in (None, "alpha"):
-        path = home_path(chosen.mask)
+    if sketch.mask not in (None, "alpha"):
+        path = home_path(sketch.mask)
         if path.is_dir():
             masks = MaskFolder(path)
             masks.check([photo.local for photo in photos])
         elif path.is_file():
-            masks = SaliencyNetwork(path, chosen.saliency.size, chosen.saliency.norm)
+            masks = SaliencyNetwork(path, sketch.saliency.size, sketch.saliency.norm)
             try:
                 hashes["mask"] = content_hash(path)
             except DistillError as error:
                 raise DistillError(f"sketch.mask={error}") from error
         else:
-            raise DistillError(f"sketch.mask={chosen.mask}: no such file or folder, and not alpha")
-    if chosen.points == "faces":
+            raise DistillError(f"sketch.mask={sketch.mask}: no such file or folder, and not alpha")
+    if sketch.points == "faces":
         files |= {"detector": there} if (there := weights.find_or_none(faces.YUNET)) else {}
-    if chosen.outline == "hed":
-        own, key = chosen.hed.weights, "sketch.hed.weights"
+    if sketch.outline == "hed":
+        own, key = sketch.hed.weights, "sketch.hed.weights"
         there = None if own else weights.find_or_none(lines.HED_FILE, lines.HED_PORT)
         files["hed"] = there or weights.find(lines.HED_FILE, own, key)
         hashes["hed"] = sha256(files["hed"])
-    maker = SketchPass(Sketcher(chosen, settings.crop, masks, **files), settings.label.workers)
-    crop = 1.0 if chosen.points else settings.crop
+    maker = SketchPass(Sketcher(sketch, settings.crop, masks, **files), settings.label.workers)
+    crop = 1.0 if sketch.points else settings.crop
     shared = sources.photos_in_manifest(settings, root)
-    manifest = SketchManifest.of(chosen, hashes, crop=crop, **shared)
+    manifest = SketchManifest.of(sketch, hashes, crop=crop, **shared)
     report = build_set(photos, maker, manifest, root, SIDES, **sources.drop_lists(settings))
     keep_terms(root, settings, taught=False)
     print(report)
@@ -190,7 +190,7 @@ def check(settings: PrepareWithSets) -> None:
 
     Before a network's file is fetched or read.
     """
-    chosen = settings.sketch
+    sketch = settings.sketch
     if settings.data.kind == "shards" or class_of("engine", settings.engine) is not Here:
         raise DistillError(
             "recipe=pix2pix: sketches are written into a folder on this machine; leave "
@@ -200,13 +200,13 @@ def check(settings: PrepareWithSets) -> None:
         raise DistillError(
             f"recipe=pix2pix: sketches are squares; leave data.sizes={settings.data.sizes} out"
         )
-    if chosen.marks and chosen.points is None:
+    if sketch.marks and sketch.points is None:
         raise DistillError("sketch.marks=true: needs sketch.points=cat or faces, to know where")
-    if chosen.rgba and chosen.mask is None:
+    if sketch.rgba and sketch.mask is None:
         raise DistillError("sketch.rgba=true: needs sketch.mask=FILE, DIR or alpha, to know what")
-    if chosen.canny.low > chosen.canny.high:
+    if sketch.canny.low > sketch.canny.high:
         raise DistillError(
-            f"sketch.canny.low={chosen.canny.low}: above sketch.canny.high={chosen.canny.high}"
+            f"sketch.canny.low={sketch.canny.low}: above sketch.canny.high={sketch.canny.high}"
         )
     for folder in sources.at_addresses(settings):
         raise DistillError(
@@ -252,7 +252,7 @@ def _row(name: str, steps: Steps) -> list[Tensor]:
         to_tensor(photo),
         to_tensor(dotted),
         shown * mask.clamp(min=0) + shown * tiles * (1 - mask),
-        1 - torch.from_numpy(steps.found).float().expand(3, -1, -1),
+        1 - torch.from_numpy(steps.edges).float().expand(3, -1, -1),
         steps.outline,
         shown * steps.outline,
     ]

@@ -42,7 +42,7 @@ class Steps:
     """What became of a photo on its way; pictures (C, S, S) in [0, 1] but for the first.
 
     `whole` is the photo (3, H, W) and `spots` the points in the square's pixels. `square` is what
-    was cut out, `target` that without its background (RGBA, or RGB over white), `found` all edges,
+    was cut out, `target` that without its background (RGBA, or RGB over white), `edges` all of it,
     `outline` those that are kept, as a pen draws them (3, S, S), black on white.
     """
 
@@ -51,7 +51,7 @@ class Steps:
     square: Tensor
     mask: Tensor
     target: Tensor
-    found: lines.Lines
+    edges: lines.Lines
     outline: Tensor
 
 
@@ -76,27 +76,27 @@ class Sketcher:
 
     def __call__(self, photo: Photo) -> Steps:
         """Raises BadPhoto with the reason why the photo cannot be used."""
-        chosen = self.settings
-        image = read_photo(photo.path, alpha=chosen.mask == "alpha")
+        sketch = self.settings
+        image = read_photo(photo.path, alpha=sketch.mask == "alpha")
         whole = to_tensor(image)
         points = self._points(photo.local, image)
         if points is None:
             frame = in_the_middle(*image.size, self.crop)
         else:
-            frame = around_face(points, chosen.face.side, chosen.face.eyes)
+            frame = around_face(points, sketch.face.side, sketch.face.eyes)
         inside = self._cut(torch.ones_like(whole[:1]), frame, 0.0)
         square, mask, over_white = self._cut_out(photo.local, image, whole, frame, inside)
-        spots = [frame.place(spot, chosen.size) for spot in (points.spots if points else [])]
-        found = self._edges(over_white, mask, inside)
-        pen, marks = chosen.stroke, spots[:3] if chosen.marks else None
-        drawn = lines.long_ones(lines.cleared(found, *marks) if marks else found, pen.least)
-        drawn = lines.marked(drawn, *marks) if marks else drawn
-        outline = torch.from_numpy(lines.inked(drawn, pen.width)).expand(3, -1, -1)
+        spots = [frame.place(spot, sketch.size) for spot in (points.spots if points else [])]
+        edges = self._edges(over_white, mask, inside)
+        pen, marks = sketch.stroke, spots[:3] if sketch.marks else None
+        lines_drawn = lines.long_ones(lines.cleared(edges, *marks) if marks else edges, pen.least)
+        lines_drawn = lines.marked(lines_drawn, *marks) if marks else lines_drawn
+        outline = torch.from_numpy(lines.inked(lines_drawn, pen.width)).expand(3, -1, -1)
         target = over_white
-        if chosen.rgba:  # colours that over white give those; white where all is transparent
+        if sketch.rgba:  # colours that over white give those; white where all is transparent
             weighed = (over_white - 1 + mask) / mask.clamp(min=1e-6)
             target = torch.cat([torch.where(mask > 0, weighed, 1.0).clamp(0, 1), mask])
-        return Steps(whole[:3], spots, square, mask, target, found, outline)
+        return Steps(whole[:3], spots, square, mask, target, edges, outline)
 
     def check(self) -> None:
         """Raises DistillError for a mask's network or HED's weights that cannot be used."""
@@ -108,12 +108,12 @@ class Sketcher:
 
     def sources(self, photo: Path) -> list[Path]:
         """The files that decide what becomes of a photo."""
-        found = [photo]
+        files = [photo]
         if self.settings.points == "cat":
-            found.append(cat_file(photo))
+            files.append(cat_file(photo))
         if isinstance(self.masks, MaskFolder) and (mask := self.masks.file(photo)):
-            found.append(mask)
-        return found
+            files.append(mask)
+        return files
 
     def _points(self, path: Path, image: Image.Image) -> Points | None:
         if self.settings.points is None:
@@ -159,10 +159,10 @@ class Sketcher:
         if self.settings.outline == "hed":
             return lines.network_lines(picture, self._network, self.settings.hed.threshold, inside)
         canny = self.settings.canny
-        found = lines.canny_lines(picture, canny.sigma, canny.low, canny.high, inside)
+        edges = lines.canny_lines(picture, canny.sigma, canny.low, canny.high, inside)
         if self.settings.mask:
-            found |= lines.canny_lines(mask, canny.sigma, canny.low, canny.high, inside)
-        return found
+            edges |= lines.canny_lines(mask, canny.sigma, canny.low, canny.high, inside)
+        return edges
 
     @cached_property
     def _find(self) -> FindFaces:
