@@ -82,15 +82,6 @@ def test_the_flushed_graph_has_zeros_and_the_same_output():
     np.testing.assert_array_equal(raw, flushed)
 
 
-@pytest.mark.campaign
-def test_every_size_is_timed_on_every_number_of_threads(folder):
-    assert run(benchmark, "style=hayao", *QUICK[:1], "with_teacher=false", "sizes=[32,64]",
-               "threads=[1,2]") == 0  # fmt: skip
-    rows = figures(folder)["rows"]
-    assert [(r["size"], r["threads"]) for r in rows] == [(32, 1), (32, 2), (64, 1), (64, 2)]
-    assert [r["macs"] for r in rows] == [9 * 32 * 32] * 2 + [9 * 64 * 64] * 2
-
-
 @pytest.mark.slow
 def test_a_bad_file_is_skipped_and_the_rest_goes_on(folder, capsys):
     (folder / "zero.onnx").write_bytes(b"")
@@ -109,15 +100,6 @@ def test_a_bad_file_is_skipped_and_the_rest_goes_on(folder, capsys):
     ]  # fmt: skip
     assert said.splitlines()[-1] == "error: 5 left out, see above"
     assert [row["name"] for row in figures(folder)["rows"]] == ["student hayao"]
-
-
-@pytest.mark.campaign
-def test_a_missing_provider_is_said_and_never_replaced(folder, capsys):
-    wanted = "providers=[NoneExecutionProvider,CPUExecutionProvider]"
-    assert run(benchmark, "style=hayao", *QUICK, wanted) == 1
-    assert {row["provider"] for row in figures(folder)["rows"]} == {"CPUExecutionProvider"}
-    said = capsys.readouterr().err
-    assert "skipped: providers=[NoneExecutionProvider]: not in this ONNX Runtime" in said
 
 
 def test_only_missing_providers_measure_nothing(folder, capsys):
@@ -244,14 +226,6 @@ def test_a_busy_machine_is_warned_of():
     facts = {"load_before": 3.0}
     assert any("busy" in line for line in speed_report._notes(Figures(facts)))
     assert not any("busy" in line for line in speed_report._notes(Figures({"load_before": 0.1})))
-
-
-@pytest.mark.campaign
-def test_a_real_teacher_as_a_graph(assets):
-    from distill.models.teachers.animegan2 import AnimeGANv2
-
-    graph = timed_models.traced_graph(AnimeGANv2(assets / "teachers/animegan2_hayao.pt"), 64)
-    assert graph is not None
 
 
 def test_an_unreadable_student_is_one_line(folder):

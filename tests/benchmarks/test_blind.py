@@ -117,34 +117,6 @@ def test_a_missing_or_odd_answer_is_named(
     assert said in capsys.readouterr().err
 
 
-@pytest.mark.campaign
-def test_a_test_that_is_there_is_kept(sheets: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    before = (sheets / "key.json").read_bytes()
-    assert blind_command("sheets", "--pairs", SET, "--out", "blind", "new=new.onnx") == 1
-    assert "holds a test already" in capsys.readouterr().err
-    assert (sheets / "key.json").read_bytes() == before
-    assert blind_command("count", "elsewhere") == 1
-    assert "no blind test there" in capsys.readouterr().err
-    (sheets / "key.json").write_text("{")
-    assert blind_command("count", "blind") == 1
-    assert "key.json: damaged" in capsys.readouterr().err
-    assert (
-        blind_command("sheets", "--pairs", SET, "--out", "b", "--count", "0", "new=new.onnx") == 1
-    )
-    assert "--count 0: at least 1" in capsys.readouterr().err
-
-
-@pytest.mark.campaign
-def test_one_student_is_shown_against_its_teacher(sheets: Path) -> None:
-    assert blind_command("sheets", "--pairs", SET, "--out", "two", "new=new.onnx") == 0
-    key = json.loads(Path("two/key.json").read_text())
-    assert key["wanted"] == "teacher"
-    first = key["pairs"][0]
-    drawn = np.array(Image.open(Path(SET) / "test/stylized" / first["file"]))
-    column = 1 if first["A"] == "teacher" else 2
-    np.testing.assert_array_equal(picture_at(Path("two"), 1, column), drawn)
-
-
 def test_order_and_letters_are_by_chance() -> None:
     """Of 400 pairs A is each for about half (binomial: 5 standard deviations are 50)."""
     who = [("faces", f"{i}.png") for i in range(400)]

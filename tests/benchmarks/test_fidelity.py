@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import json
 import shutil
-from dataclasses import asdict, replace
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -247,78 +247,6 @@ def test_training_photos_are_searched_here(trained: Train, here: Path) -> None:
 
 
 @pytest.mark.campaign
-def test_the_test_side_is_scored_and_validation_where_there_is_none(
-    trained: Train, here: Path
-) -> None:
-    for asked, side in ((None, "test"), ("test", "test"), ("val", "val")):
-        pictures = heldout_set.read(SET, None, asked)
-        assert pictures.side == side
-        assert set(pictures.files) == {path.name for path in (SET / side / "photo").iterdir()}
-        assert overlap.check("it", trained, pictures) == "the other side of this set"
-        said = dict(fidelity.notes(pictures, argparse.Namespace(rounds=0, limit=None), None, ""))
-        assert said["side"].startswith(f"{side}: ")
-        assert fidelity.about(pictures)["side"] == side
-    shutil.rmtree(SET / "test")
-    assert heldout_set.read(SET, None).side == "val"
-    with pytest.raises(DistillError, match="no held-out pairs in test/"):
-        heldout_set.read(SET, None, "test")
-
-
-@pytest.mark.campaign
-def test_what_a_student_started_from_counts_too(trained: Train, here: Path) -> None:
-    """Neither a start on the held-out photos nor one that is gone hides behind another run."""
-    pictures = heldout_set.read(SET, None)
-    first = here / "runs/toon-residual/checkpoints/last.ckpt"
-    both = replace(trained, init=str(first))
-    assert overlap.check("it", both, pictures) == "the other side of this set"
-
-    assert run(prepare, "photos=photos", "data.root=other", "data.split_seed=3", *SMALL) == 0
-    other = replace(trained, data=replace(trained.data, root="other"))
-    gone = "gone.ckpt"
-    with pytest.raises(DistillError, match="are in its training set other"):
-        overlap.check("it", replace(other, init=gone), pictures)
-    said = overlap.check("it", replace(trained, init=gone), pictures)
-    assert said.startswith("the other side of this set; of its start training photos not known: ")
-
-    saved = torch.load(first, weights_only=True)
-    torch.save(saved | {"distill": asdict(other)}, first)
-    with pytest.raises(DistillError, match="are in its training set other"):
-        overlap.check("it", both, pictures)
-
-
-@pytest.mark.campaign
-def test_renamed_training_photos_are_seen_by_what_they_show(trained: Train, here: Path) -> None:
-    """Held out here, trained on there under names that say nothing."""
-    pictures = heldout_set.read(SET, None)
-    (here / "renamed").mkdir()
-    for i, path in enumerate(sorted((here / "photos").iterdir())):
-        shutil.copy(path, here / "renamed" / f"Else_{i}x.png")
-    assert run(prepare, "photos=renamed", "data.root=other", *SMALL) == 0
-    other = replace(trained, data=replace(trained.data, root="other"))
-    with pytest.raises(DistillError, match="as they are or as near-duplicates"):
-        overlap.check("it", other, pictures)
-
-    shutil.rmtree(here / "renamed")
-    (here / "renamed").mkdir()
-    rng = np.random.default_rng(9)
-    for i in range(6):
-        noise = Image.fromarray(rng.integers(0, 255, (6, 7, 3), dtype=np.uint8))
-        noise.resize((90, 80)).save(here / "renamed" / f"Else_{i}x.png")
-    assert run(prepare, "photos=renamed", "data.root=another", *SMALL) == 0
-    other = replace(trained, data=replace(trained.data, root="another"))
-    assert "no photo or person shared, 0 look alike" in overlap.check("it", other, pictures)
-
-
-@pytest.mark.campaign
-def test_pictures_of_one_person_are_in_one_half(trained: Train, here: Path) -> None:
-    pictures = heldout_set.read(SET, None, "val")
-    persons = [person for _, person in pictures.who]
-    changes = sum(a != b for a, b in zip(persons, persons[1:], strict=False))
-    assert changes == len(set(persons)) - 1
-    assert len(heldout_set.read(SET, 3, "val").files) == 3
-
-
-@pytest.mark.campaign
 def test_from_a_set_and_two_students_to_a_report(
     here: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -459,15 +387,6 @@ def with_wholes(here: Path) -> Path:
                     to = Path("set/test") / kind / f"{square.stem}-s{size}.png"
                     picture.resize((size, 64)).save(to)
     return here
-
-
-@pytest.mark.campaign
-def test_whole_pictures_are_read_beside_their_squares(with_wholes: Path) -> None:
-    pictures = heldout_set.read(Path("set"), None)
-    assert len(pictures.files) == len(pictures.wholes[64]) == len(pictures.wholes[96])
-    assert not [file for file in pictures.files if "-s" in file]
-    few = heldout_set.read(Path("set"), 1)
-    assert [each.name for each in few.wholes[96]] == [few.files[0].replace(".png", "-s96.png")]
 
 
 @pytest.mark.campaign

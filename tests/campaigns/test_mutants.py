@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import shutil
 import subprocess
 import sys
@@ -68,37 +67,6 @@ def test_mutants_of_what_no_test_looks_at_survive(tiny):
     shown = (tiny / "kept/survivors.diff").read_text()
     assert "-        return a + 2" in shown
     assert "return a + 1" not in shown
-
-
-@pytest.mark.campaign
-def test_a_sample_is_the_same_for_the_same_seed(tiny):
-    first, again, other = (mutants.run("tiny", tiny / "k", 3, seed, 1).ends for seed in (1, 1, 2))
-    assert len(first) == 3
-    assert first == again
-    assert first.keys() != other.keys()
-
-
-@pytest.mark.campaign
-def test_it_goes_on_where_it_was_stopped(tiny):
-    whole = mutants.run("tiny", tiny / "kept", 100, 0, 1)
-    [meta] = (tiny / "kept/mutants").rglob("numbers.py.meta")
-    state = json.loads(meta.read_text())
-    ends = state["exit_code_by_key"]
-    [name] = (each for each in ends if each.endswith("x_more__mutmut_1"))
-    ends |= dict.fromkeys(ends, 1) | {name: None}  # all noticed, one not tried
-    meta.write_text(json.dumps(state))
-    ended = mutants.run("tiny", tiny / "kept", 100, 0, 1).ends
-    assert ended == dict.fromkeys(whole.ends, "killed")
-    (tiny / "project/README.md").write_text("changed")
-    assert mutants.run("tiny", tiny / "kept", 100, 0, 1) == whole
-
-
-@pytest.mark.campaign
-def test_tests_that_fail_by_themselves_end_it(tiny):
-    test = tiny / "project/tests/test_numbers.py"
-    test.write_text(TESTS.replace("== 3", "== 4"))
-    with pytest.raises(SystemExit, match="tiny: mutmut ended with 1, see"):
-        mutants.run("tiny", tiny / "kept", 3, 0, 1)
 
 
 @pytest.mark.slow

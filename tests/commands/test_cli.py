@@ -75,22 +75,6 @@ def test_a_typo_beside_a_flag_is_one_line_too(tmp_path):
 
 
 @pytest.mark.campaign
-def test_inputs_may_stand_beside_flags(tmp_path):
-    done = distill("stylize", "photo.jpg", "--cfg", "job", "style=toon", "-o", "out", cwd=tmp_path)
-    assert done.returncode == 0
-    assert "name: toon" in done.stdout
-    assert "output: out" in done.stdout
-    assert distill("stylize", "photo.jpg", "--help").returncode == 0
-
-
-@pytest.mark.campaign
-def test_a_folder_may_have_any_name(tmp_path):
-    done = distill("prepare", "photos=My Photos (2024), it's {a}=b", cwd=tmp_path)
-    assert done.returncode == 1
-    assert done.stderr.startswith("error: photos=My Photos (2024), it's {a}=b: no such folder")
-
-
-@pytest.mark.campaign
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_a_signal_finishes_the_batch_saves_and_the_same_command_goes_on(tmp_path, number):
     pictures = tmp_path / "photos"

@@ -9,7 +9,6 @@ import pytest
 from PIL import Image
 
 from distill.benchmark import __main__ as benchmark
-from distill.check import __main__ as check
 from distill.data.manifest import Manifest, write_manifest
 from distill.eval_fid import __main__ as eval_fid
 from distill.export import __main__ as export
@@ -59,35 +58,6 @@ def test_the_run_is_named_after_its_folder_and_has_no_teacher(there):
     assert config.teacher is None
     assert config.style.name == "drawings"
     assert config.style.licence == "yours to say"
-
-
-@pytest.mark.campaign
-def test_a_second_folder_is_a_run_of_its_own_and_each_goes_on(there, capsys):
-    write_pairs(there / "other ones")
-    assert run(train, "data.root=other ones", *SHORT) == 0
-    assert (there / "runs/other ones-residual/checkpoints/last.ckpt").is_file()
-    capsys.readouterr()
-    assert run(train, "data.root=drawings", *SHORT) == 0
-    assert "finished at step 1" in capsys.readouterr().out
-
-
-@pytest.mark.campaign
-def test_a_sweep_over_folders_and_losses_has_no_teacher_either(there):
-    write_pairs(there / "swept")
-    words = ["-m", "data.root=drawings,swept", "loss=l1", "sweep=s", *SHORT]
-    assert run(train, *words) == 0
-    configs = [
-        Run(path.parent).settings() for path in sorted(there.glob("runs/sweep-s/*/config.yaml"))
-    ]
-    assert [config.teacher for config in configs] == [None, None]
-    assert {config.style.name for config in configs} == {"drawings", "swept"}
-
-
-@pytest.mark.campaign
-def test_a_style_that_is_named_keeps_its_teacher(there):
-    assert run(train, "data.root=drawings", "style=toon", "run=typed", *SHORT) == 0
-    assert Run(there / "runs/typed").settings().style.name == "toon"
-    assert Run(there / "runs/typed").settings().teacher is not None
 
 
 @pytest.mark.parametrize(
@@ -199,9 +169,3 @@ def test_the_style_of_own_pairs_wants_their_folder(there, capsys, words):
     assert (
         "is of pairs of your own; name their folder with data.root=DIR" in capsys.readouterr().err
     )
-
-
-@pytest.mark.campaign
-def test_check_takes_its_file(there):
-    assert run(export, "run=drawings-residual", "exporter.size=64") == 0
-    assert run(check, "runs/drawings-residual/export/student.onnx") == 0

@@ -86,14 +86,6 @@ def test_training_labels_them_into_a_folder_and_eval_and_export_know_the_set(sto
 
 
 @pytest.mark.campaign
-def test_photos_are_labelled_on_the_fly_from_a_bucket(store):
-    words = ["decoder=residual", *QUICK, "trainer.max_steps=2", "trainer.val_every=2"]
-    for workers in (0, 2):
-        more = [f"run=fly{workers}", "data=photos", f"data.workers={workers}"]
-        assert run(train, f"photos={THERE}", *words, *more) == 0
-
-
-@pytest.mark.campaign
 def test_folders_and_buckets_together_and_a_bucket_for_validation(store, tmp_path):
     add(Path("more"), 100, 101)
     add(tmp_path / "held-out", 102, 103)
@@ -106,20 +98,6 @@ def test_folders_and_buckets_together_and_a_bucket_for_validation(store, tmp_pat
         ("more", "train"): 2,
         ("other", "val"): 2,
     }
-
-
-@pytest.mark.campaign
-def test_a_bucket_or_folder_that_is_not_there_is_one_line(store, capsys, no_downloads):
-    for nowhere in ("s3://nowhere-at-all", "s3://nowhere-at-all/a", f"s3://{BUCKET}/from/phtoos"):
-        assert run(prepare, f"photos={nowhere}", *SHARDS) == 1
-        assert f"photos={nowhere}: no such folder or bucket, or it may not be seen" in line(capsys)
-
-
-@pytest.mark.campaign
-def test_a_wrong_key_is_one_line(store, capsys):
-    store.check_keys()
-    assert run(prepare, f"photos={THERE}", *SHARDS) == 1
-    assert f"{THERE}: cannot be reached (Forbidden); check the address and what" in line(capsys)
 
 
 def test_a_missing_package_is_one_line(here, capsys, monkeypatch):

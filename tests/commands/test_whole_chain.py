@@ -114,48 +114,6 @@ def test_changed_settings_are_refused_and_resume_false_keeps_the_old_run(here, c
     assert (here / "runs/toon-residual.old-1/checkpoints/last.ckpt").is_file()
 
 
-@pytest.mark.parametrize(("steps", "every", "expected"), [(5, 2, [2, 4, 5]), (3, 500, [3])])
-@pytest.mark.campaign
-def test_validations_come_as_often_as_asked_and_at_the_end(here, steps, every, expected):
-    assert go("run=often", f"trainer.max_steps={steps}", f"trainer.val_every={every}") == 0
-    rows = list(csv.DictReader((here / "runs/often/metrics.csv").open()))
-    assert [int(r["step"]) for r in rows if r["val/psnr"]] == expected
-
-
-@pytest.mark.campaign
-def test_plateau_counts_validations(here):
-    # A threshold of 99 % is never met: after the first validation every one halves the rate.
-    never = ["schedule=plateau", "schedule.patience=0", "schedule.threshold=0.99"]
-    assert go("run=flat", *never, "trainer.max_steps=8", "trainer.val_every=2", "lr=1e-3") == 0
-    rows = list(csv.DictReader((here / "runs/flat/metrics.csv").open()))
-    rates = {int(r["step"]): float(r["lr"]) for r in rows if r["train/loss"]}
-    assert [rates[s] for s in range(1, 9)] == [1e-3] * 4 + [5e-4] * 2 + [2.5e-4] * 2
-
-
-@pytest.mark.campaign
-def test_on_the_fly_with_all_four_kinds_of_terms_but_style(here):
-    gka = ["loss.weights.gka=0.5", "data=photos", "data.batch_size=4", "trainer.max_steps=2"]
-    assert go("run=fly", *gka) == 0
-    header = (here / "runs/fly/metrics.csv").read_text().splitlines()[0].split(",")
-    assert {"train/gka", "train/gka_weighted", "train/l1", "val/psnr"} <= set(header)
-
-
-@pytest.mark.campaign
-def test_pairs_of_one_s_own_need_no_teacher(here):
-    for side in ("A", "B"):
-        (here / "own" / side).mkdir(parents=True)
-    for i in range(12):
-        picture = Image.new("RGBA", (80, 64), (20 * i, 99, 0, 255 - 20 * i))
-        picture.convert("RGB").save(here / f"own/A/{i}.png")
-        picture.save(here / f"own/B/{i}.png")
-    own = ["data.root=own", "run=own", "channels=4", "style=paprika", "trainer.max_steps=2"]
-    assert go(*own) == 0
-    assert run(export, "run=own", "exporter.size=64") == 0
-    model = onnx.load(str(here / "runs/own/export/student.onnx"))
-    assert [d.dim_value for d in model.graph.output[0].type.tensor_type.shape.dim] == [1, 4, 64, 64]
-    assert run(eval_fid, "run=own", "features=none") == 0
-
-
 @pytest.mark.slow
 def test_a_loss_that_is_not_finite_names_step_terms_and_pictures(here, capsys):
     assert go("lr=1e30", "trainer.clip=null", "trainer.max_steps=9", "schedule=constant") == 1
@@ -260,13 +218,6 @@ def test_eval_never_takes_a_set_that_was_split_otherwise(here, capsys):
         assert "val_fraction 0.6 there, 0.4 now" in capsys.readouterr().err
 
 
-@pytest.mark.campaign
-def test_eval_goes_on_without_the_photos_where_the_set_is_complete(here):
-    assert go("trainer.max_steps=1") == 0
-    (here / "photos").rename(here / "elsewhere")
-    assert run(eval_fid, "features=none", "bootstrap=0") == 0
-
-
 @pytest.mark.slow
 def test_photos_beside_a_run_are_all_held_out_in_eval(here):
     assert go("trainer.max_steps=1") == 0
@@ -276,13 +227,6 @@ def test_photos_beside_a_run_are_all_held_out_in_eval(here):
     assert run(eval_fid, "photos=three", "features=none", "bootstrap=0") == 0
     results = json.loads((here / "runs/toon-residual/eval/results.json").read_text())
     assert results["pictures"] == 3
-
-
-@pytest.mark.campaign
-def test_a_set_is_made_where_data_root_says(here):
-    assert go("data.root=made", "trainer.max_steps=1", "photos=photos") == 0
-    assert (here / "made/dataset.json").is_file()
-    assert go("data.root=made", "trainer.max_steps=2", "photos=photos") == 0
 
 
 @pytest.mark.slow

@@ -190,51 +190,6 @@ def test_the_port_s_weights(style: str):
     assert settings.url.endswith(f"bryandlee/animegan2-pytorch/main/weights/{settings.file}")
 
 
-WRONG = {
-    "stlye=paprika": "stlye: no such setting; did you mean style?",
-    "student=smal": "student=smal: no such choice; did you mean student=small?",
-    "style=5": "style=5: no such choice; allowed: style=",
-    "logger=nope": "logger=nope: no such choice; allowed: logger=csv",
-    "logger=[csv,5]": "logger=5: no such choice; allowed: logger=",
-    "style=papirka": "style=papirka: no such choice; did you mean style=paprika?",
-    "data.batch_sze=3": "data.batch_sze: no such setting; did you mean data.batch_size?",
-    "loss.terms.l1.bta=1": "loss.terms.l1.bta: no such setting; did you mean loss.terms.l1.beta?",
-    "trial.run=a": "trial.run: no such setting; did you mean run?",
-    "run=a/b": "run='a/b': want a folder's name, without slashes",
-    "run=..": "run='..': want a folder's name",
-    "resolution=96": "resolution: no such setting; did you mean style.resolution?",
-    "batch_size=8": "batch_size: no such setting; did you mean data.batch_size or label.batch_siz",
-    "search.trials=3": "search.trials: no such setting here; it goes with search=optuna",
-    "launcher.cpus=3": "launcher.cpus: no such setting here; it goes with launcher=submitit",
-    "epochs=3": "epochs: no such setting here; it goes with recipe=cyclegan or recipe=pix2pix",
-    "decoder.build.fine=3": "decoder.build.fine: no such setting here; it goes with decoder=resid",
-    "data.a=x": "data.a: no such setting here; it goes with data=unpaired",
-    "+foo=1": "foo: no such setting",
-    "+decoder.build.foo=1": "decoder.build.foo: no such setting",
-    "+decoder.build.channels=[1]": "decoder.build.channels: no such setting",
-    "trainer.max_steps=-1": "trainer.max_steps=-1: input should be greater than 0",
-    "trainer.max_steps=many": "trainer.max_steps='many': input should be a valid integer",
-    "trainer.accelerator=tpu": "trainer.accelerator='tpu': input should be 'cpu', 'gpu'",
-    "crop=1.5": "crop=1.5: input should be less than or equal to 1",
-    "optimizer.weight_decay=slow": "optimizer.weight_decay='slow': input should be a valid number",
-    "lr=fast": "lr='fast': input should be a valid number, unable to parse string as a number, or ",
-    "teacher.ink=[1]": "teacher.ink=[1]: input should be a valid number",
-    "decoder.build._target_=distill.no.Such": "decoder.build._target_=distill.no.Such: cannot be",
-    "loss.start.features=1": "loss.start.features=1: input should be less than 1",
-    "loss.start.ikn=0.5": "loss.start.ikn: no such setting; did you mean loss.start.ink?",
-    "data.crop_size=100": "data.crop_size=100: input should be a multiple of 32",
-}
-
-
-@pytest.mark.parametrize("override", WRONG)
-@pytest.mark.campaign
-def test_a_wrong_override_ends_in_one_line_that_names_it(override: str):
-    with pytest.raises(DistillError) as error:
-        compose.load("train", [override], Train)
-    assert str(error.value).startswith(WRONG[override])
-    assert "\n" not in str(error.value)
-
-
 @pytest.mark.parametrize("typed", ["recipe=", "recipe=distill", "loss=lines"])
 def test_a_group_of_another_command(typed: str):
     with pytest.raises(DistillError, match=rf"^{typed.partition('=')[0]}: no such setting"):

@@ -130,14 +130,6 @@ def test_it_is_trained_exported_evaluated_and_used(plain: Path):
     assert len(list(plain.glob("data/pairs/own-photos-64/*/stylized/*.png"))) == 8
 
 
-@pytest.mark.campaign
-def test_its_runs_are_swept(plain: Path, capsys: pytest.CaptureFixture[str]):
-    assert run(train, "-m", *SMALL, "lr=1e-3,1e-2") == 0
-    names = {path.name for path in (plain / "runs/sweep-lr").iterdir() if path.is_dir()}
-    assert names == {"plain-resnet-bce-lr=0.001", "plain-resnet-bce-lr=0.01"}
-    assert "val/loss (recipe=plain)" in (plain / "runs/sweep-lr/summary.md").read_text()
-
-
 def test_a_checkpoint_of_an_unknown_recipe_is_refused():
     with pytest.raises(
         DistillError, match="recipe=other: unknown; there are distill, picture, pix2pix"

@@ -68,27 +68,6 @@ def test_direction_says_which_side_is_the_target(tmp_path, direction, photo, tar
 
 
 @pytest.mark.campaign
-def test_pairs_are_cropped_alike_in_training_and_whole_in_validation(tmp_path):
-    root = two_folders(tmp_path)
-    data = paired(root)
-    firsts = set()
-    for position in range(30):
-        item = data.train[position]
-        assert torch.equal(item["photo"][..., :2], item["target"][..., :2])
-        assert int(item["photo"][..., 0].max()) - int(item["photo"][..., 0].min()) == 63
-        firsts.add((int(item["photo"][0, 0, 0]), int(item["photo"][0, 0, 1])))
-    assert len(firsts) > 15
-    ends = data.val[0]["photo"][0, :, 0]
-    assert (int(ends[0]), int(ends[-1])) == (0, 71)  # all 72 pixels, on 64
-    sides = find_pairs(root, None, 0.1, 0, 0.1)
-    assert (len(data.train), len(data.val)) == (len(sides["train"]), len(sides["val"]))
-    assert len(data.train) + len(data.val) + len(sides["test"]) == 12
-    assert sides["test"]
-    whole = paired(root, "data.test_fraction=0")
-    assert len(whole.train) + len(whole.val) == 12
-
-
-@pytest.mark.campaign
 def test_the_settings_of_pairs_reach_them(tmp_path):
     root = two_folders(tmp_path)
     still = paired(root, "data.flip=false", "data.size=64")
@@ -175,17 +154,6 @@ def test_padding_reaches_both_sides(tmp_path):
     for shown in (pairs["photo"], pairs["target"], domains["a"], domains["b"]):
         assert int(shown[:16].max()) == int(shown[48:].max()) == 0
         assert int(shown[16:48, :, 2].min()) >= 10
-
-
-@pytest.mark.campaign
-def test_four_channels_are_read_where_there_is_transparency(tmp_path):
-    data = paired(two_folders(tmp_path, alpha=51), "channels=4")
-    for dataset in (data.train, data.val):
-        assert dataset[0]["target"].shape == (64, 64, 4)
-        assert dataset[0]["photo"].shape == (64, 64, 3)
-        assert int(dataset[0]["target"][5, 5, 3]) == 51
-    with pytest.raises(DistillError, match="all 10 that were looked at are opaque"):
-        paired(tmp_path, "channels=4", "data.direction=BtoA", "data.val_fraction=0.001")
 
 
 def test_one_see_through_target_of_many_is_enough_and_bad_ones_are_passed_over(tmp_path):

@@ -233,20 +233,6 @@ def same(one, other):
     )
 
 
-@pytest.mark.campaign
-def test_a_position_is_the_same_in_any_order_object_or_process(tmp_path):
-    root = write_set(tmp_path)
-    one, other = load(root).train, load(root).train
-    forward = [one[position] for position in range(30)]
-    for position in (29, 3, 17, 3, 0):
-        assert same(other[position], forward[position])
-    loader = DataLoader(other, 4, sampler=StreamSampler(28, 8, batch=4), num_workers=2)
-    loaded = [{k: v[i] for k, v in batch.items()} for batch in loader for i in range(4)]
-    assert len(loaded) == 20
-    assert all(same(item, forward[8 + i]) for i, item in enumerate(loaded))
-    assert not all(same(load(root, "seed=1").train[p], forward[p]) for p in range(8))
-
-
 def on_cpu(data, step):
     """The data of a trainer that has done so many steps of six."""
     trainer = pl.Trainer(accelerator="cpu", max_steps=6, logger=False, enable_checkpointing=False)

@@ -94,22 +94,6 @@ def test_the_set_is_named_after_its_folders(arguments, name):
     assert chosen.pairs_root(typed(*arguments)).name == name
 
 
-@pytest.mark.campaign
-def test_the_manifest_tells_sets_of_several_folders_apart():
-    def made(*arguments):
-        settings = typed(*arguments)
-        return labelling.manifest(settings, build.load_teacher(settings.style, settings.teacher))
-
-    one = made("photos=a")
-    assert (one.folders, one.val_folders, one.photos) == ((), (), str(Path("a").resolve()))
-    assert made("photos=[a]") == one
-    both = made("photos=[a,b]")
-    assert (both.folders, both.val_folders) == (("a", "b"), ())
-    apart = made("photos=[a,b]", "val_photos=v")
-    assert (apart.folders, apart.val_folders) == (("a", "b"), ("v",))
-    assert apart == made("photos=[a,b]", "val_photos=v", "data.val_fraction=0.5")  # unused
-
-
 # Said before anything is computed
 
 
@@ -233,18 +217,6 @@ def test_several_folders_with_weights_and_a_validation_folder(here):
     root = chosen.pairs_root(training(*arguments))
     assert set(sides(root).values()) == {"train", "val"}
     assert json.loads((root / "dataset.json").read_text())["recipe"]["val_folders"] == ["v"]
-
-
-@pytest.mark.campaign
-def test_weights_work_from_the_set_alone(here):
-    assert run(prepare, "photos=[a,b]", "val_photos=v", *SMALL) == 0
-    root = chosen.pairs_root(typed("photos=[a,b]", "val_photos=v"))
-    (here / "a").rename(here / "gone")
-    data = data_of(training(f"data.root={root}", "photos=nowhere", "data.weights=[1,1]"))
-    assert [share.weight for share, _ in data.train.shares] == [1, 1]
-    assert [taken for _, taken in data.train.shares] == [9, 9]
-    with pytest.raises(DistillError, match="3 weights, but the photos come from 2 folders"):
-        data_of(training(f"data.root={root}", "photos=nowhere", "data.weights=[1,1,1]"))
 
 
 @pytest.mark.slow

@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 import json
-import shutil
-from collections.abc import Collection, Mapping
 from dataclasses import replace
 from pathlib import Path
 
 import fsspec
-import numpy as np
 import pytest
 import yaml
 from PIL import Image
@@ -17,12 +14,10 @@ from PIL import Image
 from distill.core.files import sha256
 from distill.data.address import Address
 from distill.hub import __main__ as hub
-from distill.hub import transfer
-from distill.hub.transfer import FolderRemote
 from distill.prepare import __main__ as prepare
 from distill_scale.packed.shard_index import read_rows_of, read_shard_row, write_part
 from distill_scale.shards import __main__ as shards
-from support.commands import SMALL, go, run
+from support.commands import SMALL, run
 from support.pairs_on_disk import contents, pixels
 
 pytest.importorskip("pyarrow", reason="needs the extra shards")
@@ -135,18 +130,6 @@ def test_there_and_back(shared: Path, capsys: pytest.CaptureFixture[str]) -> Non
     assert len(pixels(Path("back"))) == 2 * 16
 
 
-@pytest.mark.campaign
-def test_what_was_pulled_trains_and_is_labelled_further(
-    shared: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert run(hub, *PULL) == 0
-    words = ["data=shards", "data.root=got", "run=again", "trainer.max_steps=1"]
-    assert go(*words, "photos=nowhere") == 0
-    capsys.readouterr()
-    assert prepared("data.root=got") == 0
-    assert "2 test pairs, 0 new" in capsys.readouterr().out
-
-
 @pytest.mark.slow
 def test_names_of_photos_that_were_left_out_stay_at_home(carded: Path) -> None:
     root, shard = Address(carded / ROOT), next((carded / ROOT / "index").iterdir()).stem
@@ -158,59 +141,6 @@ def test_names_of_photos_that_were_left_out_stay_at_home(carded: Path) -> None:
     assert read_rows_of(there, shard) == rows
     assert read_shard_row(root, shard).skipped
     assert run(hub, *PUSH) == 0  # what is written again for that is the same
-
-
-@pytest.mark.campaign
-def test_a_push_that_was_killed_goes_on(
-    carded: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    plain, puts = FolderRemote.put, list[list[str]]()
-
-    def put(self: FolderRemote, files: Mapping[str, Path], message: str) -> None:
-        if len(puts) == 3:
-            raise KeyboardInterrupt
-        puts.append([*files])
-        plain(self, files, message)
-
-    tar = next((carded / ROOT / "shards").iterdir())
-    monkeypatch.setattr(transfer, "BATCH_BYTES", 2 * tar.stat().st_size)
-    monkeypatch.setattr(FolderRemote, "put", put)
-    assert run(hub, *PUSH) == 130
-    assert len(puts) == 3
-    assert all(len([n for n in names if n.endswith(".tar")]) <= 2 for names in puts)
-    begun = {name for names in puts for name in names}
-    assert any(name.endswith(".tar") for name in begun)
-    assert "dataset.json" not in begun
-    assert run(hub, *PULL) == 1
-    assert "no set that was pushed to its end" in last_line(capsys)
-    monkeypatch.setattr(FolderRemote, "put", plain)
-    assert run(hub, *PUSH) == 0
-    total = len(visible(carded / "shared"))
-    assert f"{total} files, {total - len(begun)} of them new" in capsys.readouterr().out
-    assert run(hub, *PULL) == 0
-
-
-@pytest.mark.campaign
-def test_a_pull_that_was_killed_goes_on(
-    shared: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    plain, fetched = FolderRemote.fetch, list[str]()
-
-    def fetch(self: FolderRemote, paths: Collection[str], into: Path) -> None:
-        if len(fetched) > 3:
-            raise KeyboardInterrupt
-        fetched.extend(paths)
-        plain(self, paths, into)
-
-    monkeypatch.setattr(transfer, "BATCH", 2)
-    monkeypatch.setattr(FolderRemote, "fetch", fetch)
-    assert run(hub, *PULL) == 130
-    assert not Path("got/dataset.json").exists()
-    assert go("data=shards", "data.root=got", "style=toon") == 1
-    assert "got: no shards there" in last_line(capsys)
-    monkeypatch.setattr(FolderRemote, "fetch", plain)
-    assert run(hub, *PULL) == 0
-    assert visible(Path("got")) == visible(shared)
 
 
 @pytest.mark.slow
@@ -285,26 +215,6 @@ def test_packed_and_unpacked_a_set_keeps_its_card(here: Path) -> None:
     assert run(hub, "push", "data.root=back", "repo=./as-folder") == 0
 
 
-@pytest.mark.campaign
-def test_a_card_of_sketches_says_which_picture_is_the_outline(here: Path) -> None:
-    words = ["recipe=pix2pix", "photos=photos", "data.root=set", "sketch.size=64", *CARD]
-    assert run(prepare, *words) == 0
-    assert run(shards, "data.root=set", "output=packed", "codec=png", "workers=0") == 0
-    _, body = card_of(Path("packed/README.md").read_text())
-    input_ = body.partition("`KEY.")[2].partition(".png`")[0]
-    assert "distill train recipe=pix2pix data=shards data.root=DIR" in body
-    with next(Path("packed/shards").glob("train-*.tar")).open("rb") as stream:
-        shutil.unpack_archive(stream.name, "members")
-    light = {
-        member: np.mean([np.asarray(Image.open(p).convert("L")).mean() for p in found])
-        for member in ("photo", "stylized")
-        if (found := [*Path("members").glob(f"*.{member}.png")])
-    }
-    assert max(light, key=light.get) == input_  # black lines on white
-    assert light[input_] > 220
-    assert len(light) == 2
-
-
 @pytest.mark.parametrize(
     ("words", "line"),
     [
@@ -317,15 +227,3 @@ def test_an_address_is_refused(
 ) -> None:
     assert run(hub, *words, "repo=./shared") == 1
     assert last_line(capsys).startswith(f"error: {line}")
-
-
-@pytest.mark.campaign
-def test_shards_without_a_card_or_an_end(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert prepared() == 0
-    assert run(hub, *PUSH) == 1
-    assert "has no README.md to say what it is" in last_line(capsys)
-    path = Path(ROOT, "dataset.json")
-    path.write_text(json.dumps(json.loads(path.read_text()) | {"counts": None}))
-    assert run(hub, *PUSH) == 1
-    assert "shards that are not finished" in last_line(capsys)
-    assert not Path("shared").exists()

@@ -7,7 +7,6 @@ import tarfile
 from dataclasses import replace
 from pathlib import Path
 
-import fsspec
 import pytest
 
 from distill.core.errors import DistillError
@@ -220,21 +219,6 @@ def test_shards_of_a_packed_set_are_gone_on_with(folder, root, tmp_path):
     assert make_shards(folder, root, teacher=teacher).made == 2
     assert teacher.seen == 2
     assert kept.items() <= contents(root / "shards").items()
-
-
-@pytest.mark.campaign
-def test_at_an_address_they_are_the_same_files(folder, root, tmp_path):
-    make_shards(folder, root)
-    store, there = fsspec.filesystem("memory"), f"memory://{tmp_path.name}"
-    make_shards(folder, there)
-    add(folder, 77)
-    assert make_shards(folder, there).made == 1
-    make_shards(folder, root)
-    found = store.find(f"/{tmp_path.name}")
-    assert {
-        Path(path).relative_to(f"/{tmp_path.name}").as_posix(): store.cat_file(path)
-        for path in found
-    } == {name: (root / name).read_bytes() for name in contents(root)}
 
 
 @pytest.mark.parametrize("set_is", ["shards", "folder"])

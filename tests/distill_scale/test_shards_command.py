@@ -11,7 +11,6 @@ import fsspec
 import numpy as np
 import pytest
 import torch
-from against_teacher import heldout_set, overlap
 from PIL import Image
 from torch.utils.data import DataLoader
 
@@ -66,15 +65,6 @@ def test_it_says_what_it_made_and_what_to_type_next(packed, capsys):
     assert ", 0 new" in capsys.readouterr().out
 
 
-@pytest.mark.campaign
-def test_without_output_they_go_where_training_looks(here, capsys):
-    assert run(prepare, "photos=photos", *SMALL) == 0
-    (made,) = Path("data/pairs").iterdir()
-    assert run(shards, f"data.root={made}", *CODEC) == 0
-    assert f"data.root=data/shards/{made.name}" in capsys.readouterr().out
-    assert go("data=shards", "run=usual", "trainer.max_steps=1") == 0
-
-
 WRONG = {
     "shards": "data.root=null: name the set of pairs",
     "shards to=pairs": "data.root=null: name the shards",
@@ -126,22 +116,6 @@ def data_of(*words, size=64):
 
 
 @pytest.mark.campaign
-def test_the_sides_and_every_sample_are_those_of_the_folder(packed):
-    packs, folder = data_of(*ON), data_of("style=toon", "data.root=set")
-    assert (len(packs.train), len(packs.val)) == (len(folder.train), len(folder.val))
-    wanted = {each["name"]: each for each in (folder.val[i] for i in range(len(folder.val)))}
-    for i in range(len(packs.val)):
-        sample = packs.val[i]
-        for key in ("photo", "target"):
-            assert torch.equal(sample[key], wanted[sample["name"]][key])
-    count = len(packs.train)
-    seen = [packs.train[position]["name"] for position in range(2 * count)]
-    there = sorted(pair.name for pair in find_pairs(Path("set"), None, 0.1, 0)["train"])
-    assert sorted(seen[:count]) == sorted(seen[count:]) == there
-    assert seen[:count] != seen[count:]
-
-
-@pytest.mark.campaign
 def test_crops_and_mirroring_are_those_of_folder_sets(packed):
     words = ["data.crop_size=32", "data.flip=true"]
     packs, folder = data_of(*ON, *words), data_of("style=toon", "data.root=set", *words)
@@ -168,25 +142,6 @@ def test_a_teacher_s_pairs_are_not_mirrored_and_one_s_own_are(packed):
     write_set(packed / "own", {"train": {"": 6}, "val": {"": 2}}, teacher=False)
     assert run(shards, "data.root=own", "output=own-packed", *CODEC) == 0
     assert data_of("data=shards", "data.root=own-packed", "style=own").train.flip
-
-
-@pytest.mark.campaign
-def test_folders_have_the_shares_that_are_asked_for(tmp_path):
-    write_set(tmp_path / "two", {"train": {"a": 20, "b": 5}, "val": {"a": 2}})
-    assert run(shards, f"data.root={tmp_path}/two", f"output={tmp_path}/packed", *CODEC) == 0
-    words = ["style=toon", "data=shards", f"data.root={tmp_path}/packed", "photos=[a,b]"]
-    plain, even = data_of(*words), data_of(*words, "data.weights=[1,1]")
-    for data, share in ((plain, 5 / 25), (even, 1 / 2)):
-        names = [data.train[position]["name"] for position in range(100)]
-        pairs = {p.name for p in find_pairs(tmp_path / "two", None, 0.1, 0)["train"]}
-        of_b = {n for n in pairs if n in folder_b(tmp_path / "two")}
-        exact = 25 * share  # of each pass
-        assert abs(sum(name in of_b for name in names) / 4 - exact) < 1
-
-
-def folder_b(root):
-    rows = (line.split("\t") for line in (root / "photos.tsv").read_text().splitlines()[1:])
-    return {f"{row[0]}.png" for row in rows if row[2] == "'b'"}
 
 
 def batches(workers, rank=0, world=1, batch=2, count=6):
@@ -319,24 +274,3 @@ def test_what_a_run_on_shards_has_seen_is_told_as_far_as_it_is_known(packed):
     assert seen.unknown == ""
     Path("packed").rename("away")
     assert "packed: no shards there" in training_pictures.seen_by([trained]).unknown
-
-
-@pytest.mark.campaign
-def test_fidelity_says_that_looks_are_not_compared(packed):
-    assert go("run=seen", *ON, "trainer.max_steps=1") == 0
-    trained = Run(Path("runs/seen")).settings()
-    held = heldout_set.read(Path("set"), None)
-    assert "looks not compared" in overlap.check("ours", trained, held)
-
-
-@pytest.mark.campaign
-def test_shards_that_a_teacher_drew_are_trained_on(here, capsys):
-    words = ["photos=photos", "data=shards", "data.root=drawn", *SMALL]
-    assert run(prepare, *words, "shard.codec=raw", "shard.pairs=3", "engine=here") == 0
-    *_, said = capsys.readouterr().out.splitlines()
-    assert said == f"next: python -m distill.train {' '.join(words)}"
-    assert go("data=shards", "data.root=drawn", "run=drawn", *LENGTH) == 0
-    assert run(shards, "data.root=drawn", "to=pairs", "output=set") == 0
-    assert run(shards, "data.root=set", "output=packed", *CODEC) == 0
-    packed, drawn = Path("packed"), Path("drawn")
-    assert contents(packed / "set") == contents(drawn / "set")

@@ -5,9 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-import numpy as np
 import pytest
-import torch
 from PIL import Image
 
 from distill.config import compose
@@ -19,7 +17,7 @@ from distill.export import __main__ as export
 from distill.prepare import __main__ as prepare
 from distill.train import __main__ as train
 from distill_scale.shards import __main__ as shards
-from support.commands import QUICK, run
+from support.commands import run
 
 pytest.importorskip("pyarrow", reason="needs the extra shards")
 CODEC = ["codec=raw", "pairs=3", "workers=0"]
@@ -49,27 +47,6 @@ def data_of(*words):
     return loaders.paired(compose.load("train", [*DATA, *words], Pix2PixTrain))
 
 
-@pytest.mark.parametrize("direction", ["AtoB", "BtoA"])
-@pytest.mark.campaign
-def test_pairs_are_cut_and_mirrored_as_those_of_the_folder(sketched, direction):
-    way = f"data.direction={direction}"
-    packed, folder = data_of(*ON, way), data_of("data.root=set", way)
-    assert (len(packed.train), len(packed.val)) == (len(folder.train), len(folder.val))
-    index_of = {pair.name: i for i, pair in enumerate(folder.train.pairs)}
-    assert packed.train.flip
-    assert folder.train.flip
-    for position in range(2 * len(index_of)):
-        sample = packed.train[position]
-        folder.train.index = lambda _, name=sample["name"]: index_of[name]
-        for key in ("photo", "target"):
-            assert torch.equal(sample[key], folder.train[position][key])
-    wanted = {each["name"]: each for each in (folder.val[i] for i in range(len(folder.val)))}
-    for i in range(len(packed.val)):
-        sample = packed.val[i]
-        for key in ("photo", "target"):
-            assert torch.equal(sample[key], wanted[sample["name"]][key])
-
-
 @pytest.mark.campaign
 def test_a_generator_is_trained_exported_and_scored(sketched, capsys):
     words = [*DATA, *NARROW, *SHORT, *ON]
@@ -85,26 +62,6 @@ def test_a_generator_is_trained_exported_and_scored(sketched, capsys):
     assert run(eval_fid, *said, "photos=away") == 0  # other pairs, in a folder
     results = json.loads(Path("runs/pix2pix-packed/eval/results.json").read_text())
     assert "the training pairs of the shards packed are not unpacked" in json.dumps(results)
-
-
-@pytest.mark.parametrize(("name", "next_word"), [("toon", " style=toon"), ("sepia", "")])
-@pytest.mark.campaign
-def test_a_folder_named_by_a_style_is_packed(here, capsys, name, next_word):
-    rng = np.random.default_rng(0)
-    for side, count in (("train", 6), ("val", 2)):
-        for kind in ("faces", name):
-            (here / "own" / side / kind).mkdir(parents=True)
-            for i in range(count):
-                picture = rng.integers(0, 256, (64, 64, 3), np.uint8)
-                Image.fromarray(picture).save(here / "own" / side / kind / f"{i}.png")
-    assert run(shards, "data.root=own", "output=packed", *CODEC) == 1
-    capsys.readouterr()
-    assert run(shards, "data.root=own", f"data.style={name}", "output=packed", *CODEC) == 0
-    assert capsys.readouterr().out.endswith(
-        f"next: python -m distill.train{next_word} data=shards data.root=packed\n"
-    )
-    assert run(train, *ON, *QUICK, "decoder=residual", "trainer.max_steps=1") == 0
-    assert len(data_of(*ON).train) == 6
 
 
 @pytest.mark.slow

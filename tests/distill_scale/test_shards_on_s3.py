@@ -58,15 +58,6 @@ def test_packed_to_a_bucket_and_unpacked_it_is_the_set(packed, capsys):
 
 
 @pytest.mark.campaign
-def test_processes_that_pack_reach_the_bucket_too(tmp_path, store):
-    write_set(tmp_path / "set", {"train": {"": 8}, "val": {"": 2}})
-    words = ["codec=raw", "pairs=2", "workers=2"]
-    assert run(shards, f"data.root={tmp_path}/set", f"output={THERE}", *words) == 0
-    assert run(shards, f"data.root={THERE}", "to=pairs", f"output={tmp_path}/back") == 0
-    assert pixels(tmp_path / "back") == pixels(tmp_path / "set")
-
-
-@pytest.mark.campaign
 def test_training_from_a_bucket_learns_what_local_shards_teach(packed):
     assert run(shards, "data.root=set", "output=local", *CODEC) == 0
     assert on("local", "run=local") == 0
@@ -90,13 +81,6 @@ def test_a_bucket_that_is_not_there_is_one_line_and_is_not_made(packed, capsys):
     assert f"{nowhere}: no shards there" in line(capsys)
     assert run(train, "style=toon", "data=shards", f"data.root={nowhere}") == 1
     assert f"{nowhere}: no shards there" in line(capsys)
-
-
-@pytest.mark.campaign
-def test_a_place_in_the_bucket_without_shards_is_one_line(packed, capsys):
-    capsys.readouterr()
-    assert on(f"s3://{BUCKET}/sets/pakced") == 1
-    assert f"s3://{BUCKET}/sets/pakced: no shards there" in line(capsys)
 
 
 @pytest.mark.parametrize(

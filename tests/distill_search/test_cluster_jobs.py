@@ -150,18 +150,3 @@ def test_a_grid_and_what_dies_in_it(capsys: pytest.CaptureFixture[str]):
         "finished", "failed: ended by SIGKILL",
     ]  # fmt: skip
     assert stand.seen == []
-
-
-@pytest.mark.campaign
-def test_trials_of_a_search(monkeypatch: pytest.MonkeyPatch):
-    pytest.importorskip("optuna")
-    from distill_search import trial_loop
-
-    monkeypatch.setattr(trial_loop, "command", stand_training.command)
-    words = ["search=optuna", "search.trials=3", "launcher=submitit", "launcher.cluster=local"]
-    assert Stand().typed("-m", "sweep=x", *words, "launcher.jobs=2", "lr=interval(1e-3,1e-2)") == 0
-    rows = summed()
-    assert [row["state"] for row in rows] == ["finished"] * 3
-    assert [row["job"] for row in rows] == ["trial-001", "trial-002", "trial-003"]
-    assert sum(row["front"] == "yes" for row in rows) == 1
-    assert Path("runs/sweep-x/trial-001.log").is_file()

@@ -173,16 +173,6 @@ def test_a_job_that_dies_is_a_line_and_not_the_end(capsys):
     assert "[3/3] toon-detail-lines-seed=2: runs/sweep-x/toon-detail-lines-seed=2.log" in out
 
 
-@pytest.mark.campaign
-def test_one_job_alone_is_run_here_and_not_reported():
-    stand = Stand()
-    assert stand.typed("-m", "sweep=x", "seed=1,2,3", "launcher.only=1") == 0
-    assert [(settings.seed, settings.run) for settings in stand.seen] == [
-        (2, "toon-detail-lines-seed=2")
-    ]
-    assert not Path("runs/sweep-x/summary.csv").exists()
-
-
 @pytest.mark.slow
 def test_runs_that_begin_side_by_side_do_so_one_at_a_time():
     """While one has not come to its first step, another one waits."""

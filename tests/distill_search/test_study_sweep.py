@@ -25,7 +25,7 @@ from distill.export import __main__ as export
 from distill.train import __main__ as train
 from support import stand_training
 from support.commands import QUICK, run
-from support.stand_training import FATAL, Stand, psnr_of
+from support.stand_training import Stand, psnr_of
 
 pytest.importorskip("optuna")
 
@@ -153,17 +153,6 @@ def test_only_networks_within_the_limits_are_trained_and_count():
     assert [row["job"] for row in summed()] == [settings.run for settings in stand.seen]
 
 
-@pytest.mark.campaign
-def test_draws_outside_of_the_limits_go_on_after_a_break_too():
-    whole, first, second = Stand(), Stand(), Stand()
-    words = [WIDTHS, RATES, *LIMITS]
-    assert whole.typed("-m", "search=optuna", "sweep=whole", *words, "search.trials=4") == 0
-    assert first.typed(*OPTUNA, *words, "search.trials=2") == 0
-    assert second.typed(*OPTUNA, *words, "search.trials=4") == 0
-    rates = [settings.lr for settings in whole.seen]
-    assert [settings.lr for settings in first.seen + second.seen] == rates
-
-
 @pytest.mark.slow
 def test_limits_that_nothing_is_within_are_said(capsys, monkeypatch):
     monkeypatch.setattr(trial_loop, "ATTEMPTS", 3)
@@ -248,23 +237,6 @@ def test_an_interrupted_or_killed_trial_goes_on_in_its_folder(killed, monkeypatc
     assert len({row["job"] for row in summed()}) == 3
 
 
-@pytest.mark.campaign
-def test_what_follows_an_interrupted_trial_is_what_had_followed_it():
-    whole, first, second = Stand(), Stand(stop_at=2), Stand()
-    assert whole.typed("-m", "search=optuna", "sweep=whole", RATES, "search.trials=4") == 0
-    assert first.typed(*OPTUNA, RATES, "search.trials=4") == INTERRUPTED
-    assert second.typed(*OPTUNA, RATES, "search.trials=4") == 0
-    assert [s.lr for s in first.seen[:1] + second.seen] == [s.lr for s in whole.seen]
-    assert [s.run for s in second.seen] == ["trial-002", "trial-003", "trial-004"]
-
-
-@pytest.mark.campaign
-def test_the_last_of_a_setting_typed_twice_counts(capsys):
-    assert Stand().typed(*OPTUNA, RATES, "search.trials=1", "seed=2", "seed=12") == 0
-    assert Stand().typed(*OPTUNA, RATES, "search.trials=1", "seed=2", "seed=13") == 1
-    assert "has seed=12, not 13" in capsys.readouterr().err
-
-
 @pytest.mark.slow
 def test_a_trial_at_work_in_another_process_is_left_alone():
     one, other = (
@@ -301,25 +273,6 @@ def test_another_search_in_the_same_folder_is_refused(words, message, capsys):
     assert error.endswith("start a new search with sweep=NAME\n")
     assert len(error.splitlines()) == 1
     assert stand.seen == []
-
-
-@pytest.mark.campaign
-def test_what_was_drawn_before_is_not_trained_again():
-    stand = Stand(psnr=lambda s: s.seed)
-    assert stand.typed(*OPTUNA, "seed=1,2,3", "search.trials=12") == 0
-    seeds = [settings.seed for settings in stand.seen]
-    assert sorted(set(seeds)) == sorted(seeds)
-    assert len(summed()) == len(seeds)
-
-
-@pytest.mark.campaign
-def test_a_database_serves_as_well():
-    words = [*OPTUNA, RATES, "search.storage=sqlite:///study.db"]
-    first, second = Stand(), Stand()
-    assert first.typed(*words, "search.trials=2") == 0
-    assert second.typed(*words, "search.trials=3") == 0
-    assert len(second.seen) == 1
-    assert not Path("runs/sweep-x/study.journal").exists()
 
 
 @pytest.mark.slow
@@ -382,13 +335,6 @@ def test_trials_that_fall_behind_are_cut_short(pruner):
     assert {row["front"] for row in summed() if row["state"] != "finished"} == {""}
 
 
-@pytest.mark.campaign
-def test_without_a_pruner_none_is():
-    numbers = itertools.count()
-    assert Stand(psnr=lambda _: -next(numbers)).typed(*OPTUNA, RATES, "search.trials=8") == 0
-    assert {row["state"] for row in summed()} == {"finished"}
-
-
 # Side by side
 
 
@@ -398,18 +344,6 @@ def stand_ins(monkeypatch):
     paths = [str(Path(stand_training.__file__).parents[1]), *sys.path]
     monkeypatch.setenv("PYTHONPATH", os.pathsep.join(paths))
     monkeypatch.setattr(trial_loop, "command", stand_training.command)
-
-
-@pytest.mark.campaign
-@pytest.mark.usefixtures("stand_ins")
-def test_a_trial_whose_process_dies_is_a_line_and_not_the_end():
-    stand = Stand()
-    words = [f"seed=1,{FATAL},2", "search.trials=12", "launcher.jobs=2", "search.sampler=random"]
-    assert stand.typed(*OPTUNA, *words) == 0
-    assert stand.seen == []
-    states = {row["seed"]: row["state"].partition(";")[0] for row in summed()}
-    assert states == {"1": "finished", str(FATAL): "failed: ended by SIGKILL", "2": "finished"}
-    assert not list(Path("runs/sweep-x").glob(".taken-*.lock"))
 
 
 @pytest.mark.slow
@@ -608,22 +542,6 @@ def test_a_search_by_fidelity_and_cost(here, capsys):
         if line.startswith("python -m distill.export")
     )
     assert run(export, *line.split()[3:], "exporter.size=64") == 0
-
-
-@pytest.mark.campaign
-def test_two_processes_share_a_study_that_labels_first(here, capfd):
-    words = [*REAL, "search.pruner=median", "search.trials=3", "launcher.jobs=2"]
-    environment = {**os.environ, "OMP_NUM_THREADS": "1"}
-    ended = subprocess.run(
-        [sys.executable, "-m", "distill.train", "-m", *words], env=environment, check=False
-    )
-    assert ended.returncode == 0
-    assert [row["state"] for row in summed()] == ["finished"] * 3
-    assert len({(row["decoder"], row["lr"]) for row in summed()}) == 3
-    logs = [path.read_text() for path in (here / "runs/sweep-x").glob("trial-*.log")]
-    assert len(logs) == 3
-    assert sum(log.count("trained; best checkpoint") for log in logs) == 3
-    assert "Best trial" in capfd.readouterr().out
 
 
 @pytest.mark.campaign

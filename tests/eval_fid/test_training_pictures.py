@@ -17,7 +17,7 @@ from distill.config.validate import source_of
 from distill.core.errors import DistillError
 from distill.data.kinds import chosen
 from distill.data.photo_table import read_rows
-from distill.data.photos import Photo, find_photos
+from distill.data.photos import find_photos
 from distill.eval_fid import heldout
 from distill.eval_fid.heldout import held_out_pairs, held_out_photos
 from distill.eval_fid.training_pictures import pictures_of, seen_by
@@ -94,23 +94,6 @@ def test_what_another_run_had_labelled_is_not_scored_either(trained, monkeypatch
     assert "toon-a+b-64 is gone" in found.about["unchecked"]
     unseen = {key for key in on_side(trained, "test") if key.startswith("a/")}
     assert len(scored(trained, "photos=all/a").input) == len(unseen)
-
-
-@pytest.mark.campaign
-def test_a_folder_inside_one_of_the_run_s(trained):
-    unseen = {key for key in on_side(trained, "test") if key.startswith("a/deep/")}
-    if unseen:
-        assert len(scored(trained, "photos=all/a/deep").input) == len(unseen)
-    else:
-        with pytest.raises(DistillError, match="trained on all 6 of them"):
-            scored(trained, "photos=all/a/deep")
-
-
-@pytest.mark.campaign
-def test_the_folder_that_holds_the_run_s(trained):
-    found = scored(trained, "photos=all")
-    assert len(found.input) == len(on_side(trained, "test")) + 4
-    assert found.about["left_out"] == left_out(len(on_side(trained, "train", "val")), 28)
 
 
 @pytest.mark.parametrize("change", [lambda image: image, ImageOps.mirror, turned_copy])
@@ -273,12 +256,3 @@ def test_pairs_of_one_s_own_that_a_teacher_s_student_learnt_from(tmp_path, monke
     found = scored(trained, "photos=some")
     assert len(found.input) == 2
     assert found.about["left_out"] == left_out(2, 4)
-
-
-@pytest.mark.campaign
-def test_a_file_is_the_same_by_whatever_way_it_is_reached(trained):
-    key = min(key for key in on_side(trained, "train") if key.startswith("a/"))
-    Path("link").symlink_to(Path("all/a").resolve())
-    photo = Photo(Path("link") / key.removeprefix("a/"), "0.png")
-    other = Photo(Path("all/c/40.png"), "40.png")
-    assert seen_by([trained]).among({"one": photo, "two": other}, "links") == {"one"}

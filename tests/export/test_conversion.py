@@ -81,14 +81,6 @@ def test_all_there_in_one_table(trained: Path, capsys: pytest.CaptureFixture[str
     assert not [p for p in trained.iterdir() if p.name.startswith(".")]
 
 
-@pytest.mark.campaign
-def test_only_onnx_by_default(trained: Path) -> None:
-    assert typed() == 0
-    assert sorted(p.name for p in trained.iterdir()) == ["report.json", "snippets", "student.onnx"]
-    names = ["student_onnx.cpp", "student_onnx.mjs", "student_onnx.py"]
-    assert sorted(p.name for p in (trained / "snippets").iterdir()) == names
-
-
 def test_unknown_names_end_before_anything_is_read(
     here: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -122,16 +114,6 @@ def test_few_photos_to_calibrate_on_do(trained: Path, capsys: pytest.CaptureFixt
     assert (trained / "student.onnx").is_file()
 
 
-@pytest.mark.campaign
-def test_formats_of_another_student_go(trained: Path) -> None:
-    assert typed("formats=onnx_fp16") == 0
-    assert typed() == 0  # the same student again
-    assert (trained / "student_fp16.onnx").is_file()
-    assert typed("exporter.opset=13") == 0  # another file
-    assert not (trained / "student_fp16.onnx").exists()
-    assert not (trained / "formats.json").exists()
-
-
 @pytest.mark.slow
 def test_one_of_any_size_is_counted_at_its_own(trained: Path) -> None:
     def macs() -> int:
@@ -142,13 +124,6 @@ def test_one_of_any_size_is_counted_at_its_own(trained: Path) -> None:
     fixed = macs()
     assert typed("exporter.dynamic=true") == 0
     assert macs() == fixed > 0
-
-
-@pytest.mark.campaign
-def test_over_the_budget_there_is_no_format(trained: Path) -> None:
-    assert typed("formats=onnx_fp16") == 0
-    assert typed("formats=onnx_fp16", "budget.macs=1000") == 1
-    assert [p.name for p in trained.iterdir()] == ["report.json"]
 
 
 @pytest.mark.slow
@@ -183,14 +158,6 @@ def test_a_file_that_its_runtime_refuses_is_not_left(
     assert sorted(p.name for p in trained.iterdir()) == [
         "formats.json", "formats.md", "report.json", "snippets", "student.onnx",
     ]  # fmt: skip
-
-
-@pytest.mark.campaign
-def test_photos_of_ones_own_have_no_teacher(trained: Path) -> None:
-    assert typed("formats=onnx_fp16", "photos=calibration") == 0
-    report = json.loads((trained / "formats.json").read_text())
-    assert report["pictures"] == 48
-    assert {row["teacher"] for row in report["formats"]} == {None}
 
 
 @pytest.mark.slow

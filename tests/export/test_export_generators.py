@@ -173,24 +173,6 @@ def test_the_sizes_are_computed(
 
 
 @pytest.mark.campaign
-def test_a_plain_unet_has_no_separable_row(place: Path, lively: Lively) -> None:
-    pix2pix(lively, "generator.build.separable=false")
-    assert typed("p2p", "formats=onnx") == 0
-    assert [row["name"] for row in report("p2p/export")["sizes"]] == [
-        "U-Net-64 of the paper", "width factors 0.25 and 0.5", "+ half precision", "+ int8",
-    ]  # fmt: skip
-    assert names("p2p/export") == ["generator.onnx", "report.json", "snippets"]
-
-
-@pytest.mark.campaign
-def test_four_channels(place: Path, lively: Lively) -> None:
-    pix2pix(lively, "channels=4")
-    assert typed("p2p") == 0
-    made = inferred(place / "runs/p2p/export/generator_fp16.onnx", torch.rand(1, 3, SIDE, SIDE))
-    assert made.shape == (1, 4, SIDE, SIDE)
-
-
-@pytest.mark.campaign
 def test_over_the_limit_there_is_no_file(
     place: Path, lively: Lively, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -206,16 +188,6 @@ def test_over_the_limit_there_is_no_file(
     assert typed("p2p", f"limit={size}", "formats=onnx") == 0
     assert typed("p2p", f"limit={size - 1}", "budget.parameters=1") == 1
     assert "limit: parameters, bytes in half precision; no" in capsys.readouterr().err
-
-
-@pytest.mark.parametrize(
-    ("limit", "number"), [("10MB", 10_000_000), ("10MiB", 10_485_760), ("9999999", 9_999_999)]
-)
-@pytest.mark.campaign
-def test_limits_as_people_write_them(limit: str, number: int, place: Path, lively: Lively) -> None:
-    pix2pix(lively)
-    assert typed("p2p", f"limit={limit}", "formats=onnx") == 0
-    assert check(report("p2p/export"), "bytes in half precision")["limit"] == number
 
 
 @pytest.mark.parametrize("limit", ["ten", "-5", "0", "10XB"])
@@ -245,18 +217,6 @@ def test_what_a_unet_cannot_be(
     error = capsys.readouterr().err
     assert said in error
     assert error.count("\n") == 1
-
-
-@pytest.mark.campaign
-def test_operators_outside_the_profile_are_told(
-    place: Path, lively: Lively, capsys: pytest.CaptureFixture[str]
-) -> None:
-    pix2pix(lively, "generator.build.upsampling=transposed")
-    assert typed("p2p") == 1
-    assert "over the limit: operators outside unet" in capsys.readouterr().err
-    assert check(report("p2p/export"), "operators outside unet")["value"] == "ConvTranspose"
-    assert typed("p2p", "exporter.profile=any") == 0
-    assert check(report("p2p/export"), "operators outside any")["value"] == "none"
 
 
 @pytest.mark.slow
@@ -341,17 +301,6 @@ def test_without_the_pictures_one_names_others(
         capsys.readouterr().err
     )
     assert typed(which, "photos=elsewhere/A") == 0
-
-
-@pytest.mark.campaign
-def test_int8_of_few_pictures_says_how_many(
-    place: Path, lively: Lively, capsys: pytest.CaptureFixture[str]
-) -> None:
-    pix2pix(lively)
-    typed("p2p", "formats=[onnx,onnx_int8]")  # they may be too few for what is asked of it
-    said = capsys.readouterr().out
-    assert re.search(r"onnx_int8: calibrated on the [1-9] photos there are, and mirrored; ", said)
-    assert report("p2p/export")["sizes"][-1]["file"]
 
 
 DAMAGED = {

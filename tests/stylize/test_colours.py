@@ -105,15 +105,6 @@ def test_a_large_output_has_the_colours_of_the_side_learnt_at(upscale, dynamic, 
     assert abs(made - right) <= 1
 
 
-@pytest.mark.campaign
-def test_an_output_of_that_side_or_less_is_untouched(monkeypatch):
-    monkeypatch.setattr(render, "recolour", lambda *_: pytest.fail("recoloured"))
-    photo = Image.new("RGB", (SIDE, 40), (GREY,) * 3)
-    render.stylise_rgb(photo, student(SIDE))
-    render.stylise_rgb(photo.resize((500, 300)), student(SIDE), SIDE)
-    render.stylise_rgb(photo.resize((500, 300)), student(), 500)
-
-
 @pytest.mark.parametrize("text", ["", "large", "-64", "3", "9" * 5000])
 def test_metadata_that_makes_no_sense_is_ignored(text):
     model = OnnxExporter(size=SIDE).export(Bordered())

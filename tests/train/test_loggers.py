@@ -71,20 +71,6 @@ def test_a_missing_package_is_one_line_before_anything_begins(here, monkeypatch,
 
 
 @pytest.mark.campaign
-def test_without_tensorboard_the_table_and_the_end_stay(here, capsys):
-    assert go("run=all", *SHORT) == 0
-    assert go("run=table", *SHORT, "logger=csv") == 0
-    said = capsys.readouterr().out
-    assert "runs/table: trained" in said
-    assert said.count("validation at step 4") == 2
-    assert list(Path("runs/all/tensorboard").iterdir())
-    assert not Path("runs/table/tensorboard").exists()
-    assert rows("all") == rows("table")
-    assert go("run=table", "trainer.max_steps=6", *SHORT[1:], "logger=[]") == 0  # may change
-    assert [row["step"] for row in rows("table") if row["val/psnr"]] == ["2", "4", "6"]
-
-
-@pytest.mark.campaign
 def test_tensorboard_has_settings_and_the_end(here):
     from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 

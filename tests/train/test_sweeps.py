@@ -20,7 +20,6 @@ from distill.config.settings.training import Prepare, Train
 from distill.core.errors import INTERRUPTED, DistillError
 from distill.eval_fid import __main__ as eval_fid
 from distill.export import __main__ as export
-from distill.prepare import __main__ as prepare
 from distill.runs.run_folder import Run
 from distill.train import __main__ as train
 from distill.train import sweep_summary as summary
@@ -58,15 +57,6 @@ def test_every_combination_in_the_order_typed():
     assert all(job.settings.ema == 0 for job in found)
     assert found[1].swept == {"loss": "l1", "decoder": "nnconv", "seed": "1"}
     assert found[1].overrides == ["loss=l1", "ema=0", "decoder=nnconv", "seed=1"]
-
-
-@pytest.mark.campaign
-def test_hydra_s_own_ways_to_list_values():
-    assert swept("seed=range(0,6,2)", "decoder=choice(nnconv,residual)") == [
-        (str(seed), decoder) for seed in (0, 2, 4) for decoder in ("nnconv", "residual")
-    ]
-    assert swept("loss=glob(l1*)") == [("l1",), ("l1_sobel",), ("l1_sobel_style",)]
-    assert swept("loss=glob(l1*,exclude=*style)") == [("l1",), ("l1_sobel",)]
 
 
 @pytest.mark.parametrize("one", ["gka_layers=[[a,b],[c,d]]", "photos='a,b'", "run='a,b'"])
@@ -115,19 +105,6 @@ def test_a_mistake_in_any_job_is_found_before_the_first_begins(capsys, arguments
 
 def placed(*overrides):
     return SweepFolders().place(jobs(*overrides))
-
-
-@pytest.mark.campaign
-def test_each_run_has_its_folder_below_the_sweep_s():
-    found = placed("decoder=nnconv,fastdepth", "loss=l1,full", "runs=here")
-    assert [job.name for job in found] == [
-        "toon-nnconv-l1", "toon-nnconv-full", "toon-fastdepth-l1", "toon-fastdepth-full",
-    ]  # fmt: skip
-    assert {job.settings.runs for job in found} == {"here/sweep-decoder+loss"}
-    assert [job.settings.run for job in found] == [job.name for job in found]
-    named = placed("lr=1e-3,1e-4", "loss.weights.sobel=2,3", "sweep=rates")
-    assert named[1].settings.runs == "runs/sweep-rates"
-    assert named[1].name == "toon-detail-lines-lr=0.001-sobel=3"
 
 
 @pytest.mark.slow
@@ -428,17 +405,6 @@ def interrupt_at(patch, folder, step):
             os.kill(os.getpid(), signal.SIGINT)
 
     patch.setattr(MetricsTable, "on_validation_end", on_validation_end)
-
-
-@pytest.mark.campaign
-def test_commands_without_runs_take_lists_too(here, capsys):
-    small = ["photos=photos", "label.workers=0", "style.resolution=64,96"]
-    assert run(prepare, "-m", *small) == 0
-    assert [p.name for p in sorted((here / "data/pairs").iterdir())] == [
-        "toon-photos-64", "toon-photos-96",
-    ]  # fmt: skip
-    assert "[2/2] style.resolution=96" in capsys.readouterr().out
-    assert not (here / "runs").exists()
 
 
 def test_runs_without_pairs_are_compared_by_their_distance(tmp_path, monkeypatch, capsys):

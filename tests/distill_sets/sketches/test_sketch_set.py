@@ -152,20 +152,6 @@ def test_what_cannot_be_used_is_listed(cats, capsys):
     assert f"{len(listed)} photos skipped" in capsys.readouterr().out
 
 
-@pytest.mark.campaign
-def test_a_side_of_which_nothing_can_be_used_is_named_with_a_way_out(cats, capsys):
-    assert make() == 0
-    for path in SET.glob("val/A/*.png"):
-        Path(f"photos/cat {path.name[4]}.png").write_bytes(b"no")
-    assert make("data.root=other") == 1
-    said = capsys.readouterr().err.splitlines()[-1]
-    assert said.startswith("error: other: no val photo could be used; see other/skipped.tsv; ")
-    assert "val_photos=DIR data.root=DIR" in said
-    Path("more").mkdir()
-    head(9)[0].save("more/cat 9.png")
-    assert make("val_photos=more", "data.root=third") == 0
-
-
 @pytest.mark.slow
 def test_a_finished_set_says_so_and_stays(cats, capsys):
     Path("photos/cat 0.png.cat").unlink()
@@ -178,18 +164,6 @@ def test_a_finished_set_says_so_and_stays(cats, capsys):
     assert make("sketch.points=cat") == 0
     assert "1 new" in capsys.readouterr().out
     assert skipped() == {}
-
-
-@pytest.mark.campaign
-def test_other_settings_end_in_one_line(cats, capsys):
-    make()
-    assert make("sketch.canny.high=0.5", "sketch.stroke.width=2") == 1
-    said = capsys.readouterr().err.splitlines()[-1]
-    assert said.startswith(f"error: {SET}: made with other settings (")
-    assert "sketch.canny.high 0.3 there, 0.5 now; sketch.stroke.width 3.0 there, 2.0 now" in said
-    assert make("crop=0.5") == 1
-    assert "crop 1.0 there, 0.5 now" in capsys.readouterr().err
-    assert make("sketch.hed.threshold=0.7") == 0  # is of no use here
 
 
 def test_a_teacher_leaves_sketches_alone(cats, capsys):
@@ -208,41 +182,6 @@ def test_a_teacher_s_set_is_left_alone(cats, capsys):
     (SET / "dataset.json").write_text(json.dumps({"recipe": manifest, "counts": None}))
     assert make() == 1
     assert "holds the pairs of a teacher" in capsys.readouterr().err
-
-
-@pytest.mark.campaign
-def test_dropping_removes_and_keeps_away(cats, capsys):
-    make()
-    before = files()
-    (pair,) = (name for name in before if "/A/cat_3-" in name)
-    Path("drop.txt").write_text(f"cat 5.png\n{Path(pair).name}\n")
-    assert make("drop=drop.txt") == 0
-    assert "dropped by the list: 2" in capsys.readouterr().out
-    kept = {k: v for k, v in before.items() if "cat_3-" not in k and "cat_5-" not in k}
-    assert files() == kept
-    assert len(kept) == 12
-    assert make() == 0  # the set keeps to it
-    assert files() == kept
-    Path("drop.txt").write_text("cat 5.png\n")  # lists add up
-    assert make("drop=drop.txt") == 0
-    assert files() == kept
-    Path("restore.txt").write_text(f"{Path(pair).name}\n")
-    assert make("restore=restore.txt") == 0
-    assert files() == {k: v for k, v in before.items() if "cat_5-" not in k}
-
-
-@pytest.mark.campaign
-def test_a_lost_pair_is_made_again_equal(cats):
-    make()
-    before = files()
-    for number, name in enumerate(before):
-        if number % 3 == 0:
-            (SET / name).unlink()
-    part = SET / "train/A/.cat.png.x.part"
-    part.write_bytes(b"half")
-    assert make("label.workers=1") == 0
-    assert files() == before
-    assert not part.exists()
 
 
 @pytest.mark.campaign

@@ -38,7 +38,6 @@ from support.onnx_networks import negative
 from support.statistics_students import statistics_student
 
 ROOT = Path(__file__).parents[3]
-AXE = webpage.SOURCES / "node_modules" / "axe-core" / "axe.min.js"
 SHADE = 2  # of 255
 # What a page notes: the element's events, cameras, workers, widths of what networks drew,
 # without their rims and before it is enlarged, addresses of blobs.
@@ -461,20 +460,6 @@ def test_it_is_used_by_keyboard(tab):
     }.items():
         divider.press(key)
         assert divider.get_attribute("aria-valuenow") == value
-
-
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-@pytest.mark.campaign
-def test_axe_finds_nothing(tab, plain, scheme):
-    if not AXE.is_file():
-        pytest.skip("no axe-core: npm ci in web/")
-    at = tab(url=plain, color_scheme=scheme)
-    at.once("lens")
-    at.inner("lens.open('broken.png').catch(() => {})", "lens")  # its line, too
-    at.page.evaluate(AXE.read_text())
-    found = at.page.evaluate("axe.run({ resultTypes: ['violations'] })")["violations"]
-    assert [(each["id"], node["target"]) for each in found for node in each["nodes"]] == []
-    at.noise = [line for line in at.noise if "broken.png" not in line]
 
 
 @pytest.mark.campaign

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import re
 import time
 
 import numpy as np
 import pytest
 from onnx import TensorProto, helper
 
-from support.chromium_page import PATIENCE, READY, canvas
+from support.chromium_page import PATIENCE, READY
 from support.onnx_networks import negative
 
 SAID = "document.getElementById('message').textContent !== ''"
@@ -52,20 +51,6 @@ def test_a_missing_part_is_named_and_asked_for_again(visit, part):
     assert own_noise(at, "ort-wasm", "negative-") == []
 
 
-@pytest.mark.campaign
-def test_a_style_that_comes_late_is_taken_then(visit):
-    at = visit()
-    at.page.route("**/hayao-*.onnx", lambda route: route.fulfill(**GONE))
-    at.page.check("input[value=hayao]", force=True)
-    at.wait(SAID)
-    at.wait("document.querySelector('input[value=negative]').checked")
-    at.page.unroute("**/hayao-*.onnx")
-    at.wait("document.getElementById('tag').textContent === 'hayao'")
-    assert at.page.is_checked("input[value=hayao]")
-    at.wait(SILENT)
-    assert own_noise(at, "hayao-") == []
-
-
 @pytest.mark.slow
 def test_the_camera_goes_on_while_a_style_comes(visit):
     at = visit(camera=True)
@@ -77,29 +62,6 @@ def test_the_camera_goes_on_while_a_style_comes(visit):
     assert at.text("tag") == "negative"
     held[0].continue_()
     at.wait("document.getElementById('tag').textContent === 'hayao'")
-
-
-@pytest.mark.campaign
-def test_the_sketch_goes_back_to_the_earlier_style(visit):
-    at = visit()
-    at.page.click("#view-sketch")
-    drag(at)
-    at.wait("document.getElementById('sketch-caption').textContent === 'pencil'")
-    at.page.route("**/paint-*.onnx", lambda route: route.fulfill(**GONE))
-    at.page.check("input[value=paint]", force=True)
-    at.wait(SAID)
-    assert re.search(r"students/paint-\w+\.onnx did not arrive", at.text("message"))
-    assert at.page.is_checked("input[value=pencil]")
-    assert at.text("sketch-caption") == "pencil"
-    drag(at)
-    at.settle()
-    assert canvas(at.page, "sticker")[..., 3].min() == 0  # pencil's output is see-through
-    at.page.unroute("**/paint-*.onnx")
-    at.wait("document.getElementById('sketch-caption').textContent === 'paint'")
-    at.settle()
-    assert canvas(at.page, "sticker")[..., 3].min() == 255
-    assert at.page.is_checked("input[value=paint]")
-    assert own_noise(at, "paint-") == []
 
 
 @pytest.mark.slow

@@ -13,13 +13,10 @@ from PIL import Image
 from distill.config.compose import load
 from distill.config.settings.commands import Lens
 from distill.lens.server import bind
-from distill.models import zoo
-from distill.stylize.stylizing import open_student
 from support.chromium_page import READY, encoded
 from support.firefox_page import FirefoxPage, firefox, opened
 
 pytestmark = pytest.mark.slow
-SHADE = 2 / 255
 LAST = """distill.last().then(({ width, height, input, output }) => ({
   size: [height, width], input: [...input], output: [...output] }))"""
 
@@ -73,29 +70,6 @@ def test_a_picture_is_stylised_and_saved_at_its_size(at, address, tmp_path):
     assert np.abs(values - (55, 155, 215)).max() <= 2
     said = at.evaluate("document.getElementById('message').textContent")
     assert said == "The picture is saved at 700 × 500."
-
-
-@pytest.mark.campaign
-def test_another_style_gives_what_onnx_runtime_gives_in_python(at, address):
-    ready(at, address, "compare=0")
-    at.evaluate("document.querySelector('input[value=hayao]').click()")
-    at.wait("document.getElementById('tag').textContent === 'hayao' && !distill.busy()")
-    photo, output = last(at)
-    student = open_student(zoo.find("hayao"), 1)
-    assert np.abs(output - student(photo)).max() <= SHADE
-    assert np.abs(output - photo).mean() > 0.03
-
-
-@pytest.mark.campaign
-def test_the_camera_flows_and_stops(at, address):
-    ready(at, address, "compare=0")
-    at.click("camera")
-    at.wait("document.getElementById('meter').textContent.includes('FPS')")
-    count = at.evaluate("distill.speed().frames")
-    at.wait(f"distill.speed().frames > {count + 3}")
-    at.click("camera")
-    at.wait("document.getElementById('camera').textContent.trim() === 'Camera'")
-    assert at.evaluate("document.getElementById('message').textContent") == ""
 
 
 @pytest.mark.campaign

@@ -37,19 +37,6 @@ def test_nothing_is_left_in_english(visit, language):
     assert at.page.get_attribute("aside", "aria-label") == LANGUAGES[language]
 
 
-@pytest.mark.parametrize("language", LANGUAGES)
-@pytest.mark.campaign
-def test_what_is_said_later_is_too(visit, language):
-    at = visit(f"?lang={language}")
-    no_card = {"de": "keine Grafikkarte", "es": "tarjeta gráfica", "ja": "グラフィックスカード"}
-    assert no_card[language] in at.text("why")  # which the worker says
-    at.page.click("#forget")
-    forgotten = {"de": "vergessen", "es": "olvidado", "ja": "忘れました"}
-    assert forgotten[language] in at.text("message")
-    automatic = {"de": "Automatisch", "es": "Automática", "ja": "自動"}
-    assert at.text("size").startswith(automatic[language])
-
-
 @pytest.mark.campaign
 def test_the_first_known_language_counts_and_the_address_before_all(visit):
     def lang(query, locale):

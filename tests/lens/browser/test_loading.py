@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import threading
-from functools import partial
-from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
+from http.server import SimpleHTTPRequestHandler
 
 import pytest
 
 from distill.lens.server import Handler
 from support.chromium_page import READY, canvas
-
-LOADING = "!document.getElementById('loading').hidden"
 
 
 class Held:
@@ -107,22 +104,6 @@ class Encoding(Quiet):
         if self.path.endswith(".gz"):
             self.send_header("Content-Encoding", "gzip")
         super().end_headers()
-
-
-@pytest.mark.parametrize("kind", [Quiet, Encoding])
-@pytest.mark.campaign
-def test_any_static_host_sends_the_compressed_runtime(visit, folder, kind):
-    server = ThreadingHTTPServer(("127.0.0.1", 0), partial(kind, directory=str(folder)))
-    threading.Thread(target=server.serve_forever, daemon=True).start()
-    asked: list[str] = []
-    note = {
-        "**/ort-wasm*.wasm*": lambda route: (asked.append(route.request.url), route.continue_())
-    }
-    at = visit(url=f"http://127.0.0.1:{server.server_port}/", routes=note)
-    assert [url.rpartition(".")[2] for url in asked] == ["gz"]
-    assert at.page.is_hidden("#loading")
-    server.shutdown()
-    server.server_close()
 
 
 def test_a_host_without_the_compressed_form_sends_the_file(visit):

@@ -16,10 +16,7 @@ from skimage.data import astronaut
 from distill.core.onnx_files import load_model
 from distill.stylize.onnx_student import OnnxStudent
 from support.chromium_page import (
-    FLAGS,
-    WEBGPU,
     canvas,
-    chromium,
     clip_frame,
     download,
     encoded,
@@ -92,17 +89,6 @@ def test_a_student_gives_nearly_what_it_gives_in_python(visit, folder):
     assert photo.shape == (1, 3, 192, 256) == output.shape  # the camera's own 4:3
     assert np.abs(output - student(photo)).mean() <= SHADE
     assert np.abs(output - photo).mean() > 0.03
-
-
-@pytest.mark.parametrize("size", [128, 320])
-@pytest.mark.campaign
-def test_the_resolution_is_the_networks(visit, size):
-    at = visit()
-    at.page.check("input[value=hayao]", force=True)
-    at.page.select_option("#size", str(size))
-    at.wait(f"distill.last().then((l) => l.width === {size})")
-    photo, output = at.last()
-    assert photo.shape[2:] == output.shape[2:] == (size, size)
 
 
 @pytest.mark.slow
@@ -410,40 +396,6 @@ def test_everything_is_reached_by_keyboard(visit):
     at.wait("document.getElementById('tag').textContent === 'hayao'")
 
 
-@pytest.mark.parametrize(("width", "height"), [(360, 640), (390, 844), (844, 390), (1280, 800)])
-@pytest.mark.campaign
-def test_it_fits_the_screen(visit, width, height):
-    at = visit(viewport={"width": width, "height": height})
-    for view in ("photo", "sketch"):
-        at.page.click(f"#view-{view}")
-        assert at.page.evaluate("document.documentElement.scrollWidth") <= width
-        clipped = at.page.evaluate(
-            "[...document.querySelectorAll('.dock button')].filter((b) => b.offsetParent &&"
-            " b.scrollWidth > b.clientWidth).map((b) => b.id)"
-        )
-        assert clipped == []
-
-
-SCREENS = [(320, 640), (390, 844), (667, 375), (844, 390), (1280, 640)]
-WIDER = """[...document.querySelectorAll('.dock button')].filter((b) => {
-  if (!b.offsetParent) return false;
-  const [own, words] = [b, b.querySelector('span')].map((each) => each.getBoundingClientRect());
-  return words.left < own.left || words.right > own.right || own.width < 30;
-}).map((b) => b.id)"""
-
-
-@pytest.mark.parametrize(("width", "height"), SCREENS)
-@pytest.mark.campaign
-def test_no_word_is_wider_than_its_button_while_the_camera_runs(visit, width, height):
-    at = visit(camera=True, viewport={"width": width, "height": height})
-    at.wait("!document.getElementById('loop').hidden")
-    assert at.page.evaluate(WIDER) == []
-    if at.page.is_visible("#more"):
-        at.page.click("#more")
-        assert at.page.evaluate(WIDER) == []
-    assert at.page.evaluate("document.documentElement.scrollWidth") <= width
-
-
 def test_hosts_without_the_headers_get_one_thread_and_are_told_why(visit, folder):
     class Quiet(SimpleHTTPRequestHandler):
         def log_message(self, *_args):
@@ -457,19 +409,3 @@ def test_hosts_without_the_headers_get_one_thread_and_are_told_why(visit, folder
     assert "since this host sends no COOP/COEP headers" in at.text("why")
     server.shutdown()
     server.server_close()
-
-
-@pytest.mark.campaign
-def test_webgpu_gives_the_same_where_it_is_asked_for(visit, playwright):
-    flags = [flag for flag in FLAGS if flag != "--disable-gpu"]
-    browser = playwright.chromium.launch(executable_path=chromium(), args=[*flags, *WEBGPU])
-    at = visit("?backend=webgpu", browser=browser)
-    if at.page.evaluate("distill.speed().backend.name") != "WebGPU":
-        pytest.skip(f"no WebGPU, not even emulated: {at.text('why')}")
-    assert at.text("backend") == "WebGPU"
-    assert "emulated on the CPU" in at.text("why")
-    photo, output = at.last()
-    assert np.abs(output - (1 - photo)).max() < 1e-4
-    plain = visit(browser=browser)
-    assert plain.text("backend").startswith("WASM")
-    assert "WebGPU is only emulated here" in plain.text("why")

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from urllib.parse import parse_qsl, urlsplit
-
 import numpy as np
 import pytest
-from PIL import Image
 from skimage.data import astronaut
 
 from support.astronaut_parts import face_and_rest, person_and_rest
-from support.chromium_page import FLAGS, SLOW, chromium, noisy_camera
+from support.chromium_page import noisy_camera
 from support.onnx_networks import negative
 from support.parts_page import CUT, GONE, SAID, draw, negated, opacity, saved
 
@@ -43,28 +40,6 @@ def test_parts_of_what_a_network_of_ones_own_draws(visit, tmp_path, part):
     assert np.abs(found - photo)[sure].mean() > 60
 
 
-@pytest.mark.parametrize("part", PARTS)
-@pytest.mark.campaign
-def test_what_is_drawn_is_remembered_and_in_links_until_it_is_forgotten(visit, part):
-    at = visit(permissions=["clipboard-read", "clipboard-write"])
-    draw(at, part)
-    assert at.page.evaluate("localStorage.getItem('distill-lens')") == f'{{"draw":"{part}"}}'
-    at.page.click("#link")
-    at.wait(SAID)
-    link = urlsplit(at.page.evaluate("navigator.clipboard.readText()")).query
-    assert dict(parse_qsl(link))["draw"] == part
-    at.page.reload()
-    at.wait(CUT)
-    assert at.page.input_value("#draw") == part
-    at.page.click("#forget")
-    at.wait(f"!({CUT})")
-    assert at.page.input_value("#draw") == "everything"
-    assert at.page.evaluate("localStorage.getItem('distill-lens')") is None
-    other = visit("?" + link)
-    other.wait(CUT)
-    assert other.page.input_value("#draw") == part
-
-
 @pytest.mark.slow
 def test_an_unknown_part_of_a_link_is_everything(visit):
     assert visit("?draw=hands").page.input_value("#draw") == "everything"
@@ -93,26 +68,6 @@ def test_without_its_network_everything_is_drawn_and_said(visit, part, how):
     at.noise.clear()  # what the browser and ONNX Runtime tell the console
 
 
-@pytest.mark.timeout(2 * SLOW)
-@pytest.mark.parametrize("part", PARTS)
-@pytest.mark.campaign
-def test_webgpu_finds_the_same(visit, playwright, part):
-    """Emulated on the CPU, which takes its time."""
-    emulated = ["--enable-unsafe-webgpu", "--use-webgpu-adapter=swiftshader"]
-    browser = playwright.chromium.launch(executable_path=chromium(), args=[*FLAGS, *emulated])
-    opaque = []
-    for query in ("?backend=wasm", "?backend=webgpu"):
-        at = visit(f"{query}&size=256&draw={part}", browser=browser)
-        at.wait(CUT, patience=SLOW)
-        at.settle(SLOW)
-        name = at.page.evaluate("distill.speed().backend.name")
-        opaque.append(opacity(at))
-        assert name == {"?backend=wasm": "WASM"}.get(query, "WebGPU")
-        at.noise.clear()  # what drivers say
-    assert np.abs(opaque[0] - opaque[1]).max() <= {"people": 2, "faces": 4}[part]
-    assert (opaque[0].min(), opaque[0].max()) == (0, 255)
-
-
 @pytest.mark.parametrize("part", PARTS)
 @pytest.mark.campaign
 def test_a_still_scenes_edge_is_steady(visit, playwright, tmp_path, part):
@@ -132,35 +87,3 @@ def test_a_still_scenes_edge_is_steady(visit, playwright, tmp_path, part):
     plain, steadied = flicker("?steady=0"), flicker("?steady=0.95")
     assert plain > 0.05
     assert steadied < 0.5 * plain
-
-
-@pytest.mark.parametrize("part", PARTS)
-@pytest.mark.campaign
-def test_films_and_loops_have_the_part_alone(visit, tmp_path, part):
-    av = pytest.importorskip("av", reason="no PyAV: pip install 'distill[video]'")
-    from support.small_videos import make
-
-    picture = astronaut()[::2, ::2]
-    make(tmp_path / "in.mp4", [picture] * 60)
-    at = visit(f"?compare=0&size=256&draw={part}")
-    at.page.set_input_files("#file", tmp_path / "in.mp4")
-    at.wait("!document.getElementById('film').hidden")
-    at.wait(CUT)
-    at.frames(2)
-    with at.page.expect_download() as found:
-        at.page.click("#film")
-    with av.open(str(found.value.path())) as video:
-        film = [frame.to_ndarray(format="rgb24").astype(int) for frame in video.decode(video=0)]
-    at.wait("!document.getElementById('loop').disabled")
-    at.frames(2)
-    with at.page.expect_download() as found:
-        at.page.click("#loop")
-    with Image.open(found.value.path()) as loop:
-        gif = np.asarray(loop.convert("RGB")).astype(int)
-    # A video that is put away while it loads.
-    at.noise[:] = [line for line in at.noise if not line.startswith("failed: blob:")]
-    sure, other = (mask[::2, ::2] for mask in PARTS[part]())
-    for shown in (film[3], film[-1], gif):
-        assert shown.shape == picture.shape
-        assert np.abs(shown - picture)[other].mean() < 12  # codecs, and a GIF's 256 colours
-        assert np.abs(shown - picture)[sure].mean() > 60

@@ -30,21 +30,6 @@ def test_what_is_not_drawn_is_the_photos_own(visit, part):
     assert np.abs(found - photo)[drawn].mean() > 60
 
 
-@pytest.mark.campaign
-def test_the_part_alone_is_drawn_at_full_size(visit):
-    at = visit("?compare=0&strokes=fine")
-    large = Image.fromarray(astronaut()).resize((1536, 1536), Image.Resampling.NEAREST)
-    show(at, large)
-    draw(at, "people")
-    at.page.click("#mirror")
-    at.settle()
-    found, photo = saved(at)[:, ::-1], np.asarray(large).astype(int)
-    assert found.shape == photo.shape
-    sure, other = (mask.repeat(3, 0).repeat(3, 1) for mask in person_and_rest())
-    assert np.array_equal(found[other], photo[other])
-    assert np.abs(found - (255 - photo))[sure].max() <= 1  # at its own sharpness
-
-
 @pytest.mark.slow
 def test_the_edge_is_soft_and_mediapipes(visit):
     at, _ = negated(visit, "people", astronaut())
@@ -86,19 +71,6 @@ def test_everything_again_leaves_nothing_see_through(visit):
     assert (opacity(at) == 255).all()
     assert np.abs(saved(at) - photo).mean() > 60
     assert at.page.evaluate("document.querySelector('.viewer.blended')") is None
-
-
-@pytest.mark.campaign
-def test_the_network_comes_once_and_only_where_it_is_wanted(visit):
-    asked: list[str] = []
-    note = {NETWORK: lambda route: (asked.append(route.request.url), route.continue_())}
-    at = visit(routes=note)
-    at.settle()
-    assert at.page.input_value("#draw") == "everything"
-    assert asked == []
-    for part in ("people", "background", "everything", "people"):
-        draw(at, part)
-    assert len(asked) == 1
 
 
 @pytest.mark.slow

@@ -44,17 +44,6 @@ def test_the_address_says_what_is_set(visit):
     assert stored(at) is None  # another's link changes nothing for the next time
 
 
-@pytest.mark.parametrize(
-    "query", ["?style=nobody&size=5&strength=2&mirror=maybe", "?size=&strength=&style=", "?size=x"]
-)
-@pytest.mark.campaign
-def test_what_means_nothing_in_the_address_is_left_alone(visit, query):
-    at = visit(query)
-    assert chosen(at) == "negative"
-    assert at.page.input_value("#size") == "auto"
-    assert at.text("strength-value") == "100 %"
-
-
 @pytest.mark.campaign
 def test_settings_are_remembered_until_they_are_forgotten(visit):
     at = visit("?mirror=1")
@@ -80,14 +69,6 @@ def test_settings_are_remembered_until_they_are_forgotten(visit):
     assert at.page.is_visible("#divider")
     assert at.page.evaluate("location.search") == ""
     assert at.text("message") == "The settings are forgotten."
-
-
-@pytest.mark.parametrize("content", ["{", "null", "[]", '{"size": "large", "strength": {}}'])
-@pytest.mark.campaign
-def test_damaged_memory_is_none(visit, content):
-    at = visit(script=f"localStorage.setItem('distill-lens', {content!r})")
-    assert chosen(at) == "negative"
-    assert at.text("strength-value") == "100 %"
 
 
 @pytest.mark.slow
@@ -145,23 +126,6 @@ def test_strength_blends_with_the_photo_on_the_screen_and_in_the_file(visit, str
         assert np.abs(saved[part] - want[part]).max() <= 2
     opacity = at.page.evaluate("getComputedStyle(document.getElementById('stylised')).opacity")
     assert float(opacity) == pytest.approx(share)
-
-
-@pytest.mark.campaign
-def test_the_speed_chooses_the_resolution_until_one_is_picked(visit):
-    at = visit("?size=auto")
-    at.wait("distill.last().then((last) => last.width === 416)")  # the picture has 400
-    at.settle()
-    assert at.page.input_value("#size") == "auto"
-    assert at.text("size").splitlines()[0] == "Automatic (416 px)"
-    at.page.check("input[value=hayao]", force=True)
-    at.wait("document.getElementById('tag').textContent === 'hayao'")
-    at.settle()
-    at.page.select_option("#size", "192")
-    at.wait("distill.last().then((last) => last.width === 192)")
-    at.page.reload()
-    at.wait("window.distill !== undefined && distill.speed().frames > 0")
-    assert at.page.input_value("#size") == "192"  # no longer what the address asked for
 
 
 @pytest.mark.slow

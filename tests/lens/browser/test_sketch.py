@@ -162,27 +162,6 @@ def inked(at) -> bool:
     return bool(canvas(at.page, "strokes")[..., 3].any())
 
 
-@pytest.mark.parametrize("way", ["keys", "button"])
-@pytest.mark.campaign
-def test_undo_in_mid_stroke_leaves_no_ink_that_the_network_does_not_see(at, way):
-    box = at.page.locator("#paper").bounding_box()
-    place = lambda x, y: (box["x"] + x * box["width"], box["y"] + y * box["height"])  # noqa: E731
-    at.page.mouse.move(*place(0.1, 0.5))
-    at.page.mouse.down()
-    at.page.mouse.move(*place(0.5, 0.5), steps=3)
-    if way == "keys":
-        at.page.keyboard.press("Control+z")
-    else:
-        at.page.evaluate("document.getElementById('clear').click()")
-    at.page.mouse.move(*place(0.9, 0.5), steps=3)
-    at.page.mouse.up()
-    at.settle()
-    assert not inked(at)
-    stroke(at, (0.2, 0.2), (0.4, 0.2))
-    at.wait(INK)
-    assert sketch(at)[100:].min() == 1
-
-
 def test_redo_brings_back_what_undo_took(at):
     assert at.page.is_disabled("#redo")
     stroke(at, (0.1, 0.3), (0.9, 0.3))

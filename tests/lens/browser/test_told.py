@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import threading
-import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -20,9 +19,7 @@ from distill.export.onnx import OnnxExporter
 from distill.lens import lens_folder, webpage
 from distill.lens.server import bind
 from distill.models.students.global_statistics import thumbnail_of
-from distill.stylize import render
-from distill.stylize.stylizing import open_student
-from support.chromium_page import FLAGS, READY, SLOW, WEBGPU, chromium, download, show
+from support.chromium_page import SLOW, show
 from support.statistics_students import statistics_student
 
 
@@ -71,26 +68,6 @@ def test_a_picture_is_drawn_by_its_summary(visit, told):
     drawn_by(at)
 
 
-@pytest.mark.timeout(2 * SLOW)
-@pytest.mark.campaign
-def test_on_webgpu_too(visit, told, playwright):
-    """By an emulated card, which takes its time."""
-    flags = [flag for flag in FLAGS if flag != "--disable-gpu"]
-    found = playwright.chromium.launch(executable_path=chromium(), args=[*flags, *WEBGPU])
-    at = visit("?backend=webgpu", url=told, size=128, browser=found, ready=False)
-    end = time.monotonic() + SLOW
-    while not at.page.evaluate(f"{READY} && !distill.busy()"):
-        assert time.monotonic() < end, at.text("message")
-        time.sleep(0.2)
-    if at.page.evaluate("distill.speed().backend.name") != "WebGPU":
-        assert at.page.evaluate("navigator.gpu?.requestAdapter().then((a) => !a) ?? true"), at.text(
-            "why"
-        )
-        pytest.skip(f"no WebGPU, not even emulated: {at.text('why')}")
-    drawn_by(at)
-    found.close()
-
-
 @pytest.mark.slow
 def test_frames_too(visit, told):
     at = visit("?steady=0", url=told, size=320, camera=True)
@@ -100,16 +77,6 @@ def test_frames_too(visit, told):
     assert photo.shape == (1, 3, 256, 320)
     assert np.isfinite(output).all()
     assert at.text("message") == ""
-
-
-@pytest.mark.campaign
-def test_a_file_brought_along_is_taken_apart_as_well(visit, file):
-    at = visit(size=384)
-    content = file.read_bytes()
-    at.page.set_input_files("#file", {"name": "mine.onnx", "mimeType": "", "buffer": content})
-    at.wait("document.getElementById('tag').textContent === 'mine'")
-    show(at, photo(500, 500))
-    drawn_by(at)
 
 
 # The sides that pictures and frames were drawn at. By `takes(side)` each takes that many ms.
@@ -173,16 +140,3 @@ def test_frames_are_as_large_as_20_a_second_allow(visit, told):
     at.wait("document.getElementById('freeze').hidden")
     at.settle()
     assert at.page.evaluate("sides.slice(-2)") == [256, 640]
-
-
-@pytest.mark.parametrize("size", [(700, 500), pytest.param((1500, 1333), marks=pytest.mark.slow)])
-@pytest.mark.campaign
-def test_it_is_saved_as_stylize_draws_it(visit, told, file, size):
-    at = visit("?compare=0&strokes=fine", url=told)
-    picture = photo(*size)
-    show(at, picture)
-    saved = np.asarray(download(at.page, "#save").convert("RGB")).astype(int)
-    expected = render.stylise_rgb(picture, open_student(file, 1))  # in one piece
-    off = np.abs(saved - np.asarray(expected.convert("RGB")).astype(int))
-    assert off.max() <= 2
-    assert (off > 1).mean() < 1e-4

@@ -9,13 +9,10 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from support.chromium_page import encoded
-
 av = pytest.importorskip("av", reason="no PyAV: pip install 'distill[video]'")
 
 from support.small_videos import make, pictures, times  # noqa: E402, needs PyAV
 
-SIZE = (64, 48)
 GREEN, GREY = (40, 160, 60), (120, 120, 120)
 
 
@@ -120,43 +117,6 @@ def test_a_film_that_is_cancelled_leaves_the_video_playing(visit, tmp_path):
     assert at.page.inner_text("#film").strip() == "Save film"
     assert at.text("message") == ""
     at.frames(3)
-
-
-@pytest.mark.campaign
-def test_a_picture_that_is_opened_ends_the_film(visit, tmp_path):
-    at = begun(visit, tmp_path)
-    picture = Image.new("RGB", SIZE, GREEN)
-    at.page.set_input_files(
-        "#file", {"name": "a.png", "mimeType": "image/png", "buffer": encoded(picture)}
-    )
-    at.wait("document.getElementById('film').hidden")
-    at.wait("document.getElementById('film-progress').hidden")
-    at.settle()
-    assert np.abs(at.last()[0].mean((0, 2, 3)) * 255 - GREEN).max() < 3
-    assert at.text("message") == ""
-
-
-@pytest.mark.campaign
-def test_a_film_waits_while_sketches_are_in_front(visit, tmp_path):
-    at = visit("?compare=0")
-    play(at, make(tmp_path / "in.mp4", clip(10) * 30))
-    downloads = []
-    at.page.on("download", lambda each: downloads.append(each))
-    at.page.click("#film")
-    # In the page, so that a busy machine does not draw the whole film before the click gets there.
-    at.wait(
-        "document.getElementById('film-bar').value > 0"
-        " && (document.getElementById('view-sketch').click(), true)"
-    )
-    shares = [-1.0, 0.0]
-    while shares[-1] > shares[-2]:  # the frames in hand
-        at.page.wait_for_timeout(1000)
-        shares.append(at.page.evaluate("document.getElementById('film-bar').value"))
-    assert 0 < shares[-1] < 1
-    assert not downloads
-    with at.page.expect_download() as found:
-        at.page.click("#view-photo")
-    assert len(decoded(found.value.path())) == 300
 
 
 def test_what_is_no_video_is_said(visit, tmp_path):

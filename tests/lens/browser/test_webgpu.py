@@ -87,15 +87,3 @@ def test_a_student_gives_what_onnx_runtime_gives_in_python(
     assert photo.shape == output.shape == (1, 3, SIZE, SIZE)
     assert np.abs(output - open_student(file, 1)(photo)).max() <= SHADE
     assert np.abs(output - photo).mean() > 0.03
-
-
-@pytest.mark.parametrize("style", sorted(zoo.shipped()))
-@pytest.mark.campaign
-def test_half_precision_on_the_cpu_too(visit, site, style):
-    folder, url = site
-    at = visit(f"?backend=wasm&style={style}_fp16&size={SIZE}", url=url)
-    at.settle()
-    (file,) = folder.glob(f"students/{style}_fp16-*.onnx")
-    photo, output = at.last()
-    assert photo.shape == (1, 3, SIZE, SIZE)
-    assert np.abs(output - open_student(file, 1)(photo)).max() <= SHADE

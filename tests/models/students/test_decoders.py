@@ -152,31 +152,6 @@ def test_exports_at_every_opset(
     check(name, model, tmp_path / "s.onnx", network, 3)
 
 
-@pytest.mark.parametrize("opset", OPSETS)
-@pytest.mark.parametrize("name", DECODERS)
-@pytest.mark.campaign
-def test_exports_in_strict_operators_too(
-    folded: Callable[..., nn.Module], tmp_path: Path, name: str, opset: int
-) -> None:
-    """Whatever profile the decoder asks for."""
-    network, path = folded(name), tmp_path / "s.onnx"
-    model = OnnxExporter(opset=opset, size=64, profile="strict").export(network)
-    onnx.save(model, path)
-    assert {node.op_type for node in model.graph.node} <= STRICT_OPERATORS
-    assert not foreign_operators(model)
-    assert parity(path, network, torch.rand(2, 3, 64, 64)) <= 1e-4
-
-
-@pytest.mark.parametrize("width", WIDTHS)
-@pytest.mark.parametrize("name", DECODERS)
-@pytest.mark.campaign
-def test_exports_transparency_at_every_width(
-    folded: Callable[..., nn.Module], tmp_path: Path, name: str, width: float
-) -> None:
-    network = folded(name, width, 4)
-    check(name, export(network, tmp_path / "s.onnx"), tmp_path / "s.onnx", network, 4)
-
-
 @pytest.mark.parametrize("name", DECODERS)
 def test_budget(name: str, tmp_path: Path) -> None:
     """At width 0.5 and 256²: 130 M MACs and the paper's parameters are the limit."""

@@ -116,8 +116,3 @@ def test_what_is_typed_wins_over_the_size() -> None:
     assert mixed.budget == settings("encoder=mobilenetv2_100").budget
     assert mixed.decoder == settings("student=nano").decoder
     assert settings("decoder=nnconv", "student=nano").decoder == settings("decoder=nnconv").decoder
-
-
-@pytest.mark.campaign
-def test_runs_of_two_sizes_have_two_names() -> None:
-    assert len({settings(f"student={size}").run for size in SIZES}) == len(SIZES)

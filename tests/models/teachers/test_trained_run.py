@@ -16,7 +16,7 @@ from distill.core.errors import DistillError
 from distill.eval_fid import __main__ as eval_fid
 from distill.export import __main__ as export
 from distill.export import subject
-from distill.models.checkpoint import load_network, load_student, read_network
+from distill.models.checkpoint import load_network, load_student
 from distill.models.teachers.trained_run import CheckpointTeacher
 from distill.prepare import __main__ as prepare
 from distill.stylize import __main__ as stylize
@@ -204,17 +204,6 @@ def test_a_student_of_a_cyclegan_outlives_its_teacher(here: Path, capsys) -> Non
     assert "compare=true: without the teacher, teacher.path=" in capsys.readouterr().err
 
 
-@pytest.mark.campaign
-def test_a_generator_with_transparency_labels_rgba(here: Path, capsys) -> None:
-    words = ["style=custom", "teacher=checkpoint", f"teacher.path={teach(here / 'runs/p', 4)}"]
-    assert go(*words, "channels=4", "trainer.max_steps=1", "run=four") == 0
-    output = next((here / "data/pairs").glob("*/train/stylized/*.png"))
-    assert Image.open(output).mode == "RGBA"
-    assert go(*words, "data=photos", "trainer.max_steps=1", "run=three") == 0
-    _, said = load_student(here / "runs/four/checkpoints/last.ckpt")
-    assert said.channels == 4
-
-
 def test_channels_4_of_an_rgb_teacher_is_refused(here: Path, capsys) -> None:
     words = ["style=custom", "teacher=checkpoint", f"teacher.path={teach(here / 'runs/p')}"]
     assert go(*words, "channels=4") == 1
@@ -278,33 +267,3 @@ def test_stylize_in_both_directions(here: Path, capsys) -> None:
     assert "toon.onnx has one direction; leave it out" in capsys.readouterr().err
     assert run(stylize, picture, "run=c", "direction=XtoA") == 1
     assert "'AtoB' or 'BtoA'" in capsys.readouterr().err
-
-
-@pytest.mark.campaign
-def test_a_student_is_exported_at_another_size_than_its_teacher_takes(here: Path, capsys) -> None:
-    write(here / "runs/u", settings("pix2pix", UNET), generator=built(UNET))
-    words = ["style=custom", "teacher=checkpoint", "teacher.path=runs/u", "style.resolution=64"]
-    assert go(*words, "trainer.max_steps=1", "run=mine") == 0
-    assert run(export, "run=mine", "exporter.size=96") == 0
-    assert "no time and MACs of the teacher: it does not take 96×96" in capsys.readouterr().out
-    figures = json.loads((here / "runs/mine/export/report.json").read_text())["teacher"]
-    assert figures["bytes"] == 4 * figures["parameters"] > 0
-    assert figures.keys() == {"name", "parameters", "bytes"}
-    assert run(export, "run=mine", "exporter.size=64") == 0
-    figures = json.loads((here / "runs/mine/export/report.json").read_text())["teacher"]
-    assert figures["MACs"] > 0
-
-
-@pytest.mark.campaign
-def test_a_distilled_student_is_a_teacher_too(here: Path) -> None:
-    assert go("data=photos", "trainer.max_steps=1") == 0
-    checkpoint = here / "runs/toon-residual/checkpoints/last.ckpt"
-    student, _ = load_student(checkpoint)
-    teacher = CheckpointTeacher(str(here / "runs/toon-residual"))
-    picture = torch.rand(1, 3, 64, 64)
-    with torch.inference_mode():
-        expected = read_network(teacher.path)[0](picture)
-    torch.testing.assert_close(teacher(picture), expected)
-    average = torch.load(checkpoint, weights_only=True)["callbacks"]["StudentEMA"]["average"]
-    for name, tensor in student.state_dict().items():
-        torch.testing.assert_close(tensor, average[name])
