@@ -116,16 +116,6 @@ def test_a_teacher_that_cannot_be_had_is_said(folder, capsys, no_downloads):
     assert [row["role"] for row in figures(folder)["rows"]] == ["student"]
 
 
-@pytest.mark.slow
-def test_the_built_in_teacher_takes_part(folder, capfd):
-    assert run(benchmark, "style=toon", *QUICK[:3]) == 0
-    assert "ONNX graph" not in capfd.readouterr().out  # it cannot be traced, and that is no news
-    found = figures(folder)
-    assert [row["role"] for row in found["rows"]] == ["teacher", "student"]
-    assert found["rows"][0]["runtime"] in ("ONNX Runtime", "PyTorch")
-    assert [ratio["role"] for ratio in found["ratios"]] == ["teacher"]
-
-
 def test_a_teacher_s_graph_is_used_only_if_its_output_is_the_same():
     class Honest(Teacher):
         def forward(self, photo):

@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from distill.benchmark import __main__ as benchmark
 from distill.data.manifest import Manifest, write_manifest
 from distill.eval_fid import __main__ as eval_fid
 from distill.export import __main__ as export
@@ -131,15 +130,6 @@ def test_eval_fid_compares_with_targets_of_these_pairs_or_of_others(there, capsy
 def test_stylize_says_that_there_is_no_teacher_to_compare_with(there, capsys):
     assert run(stylize, "drawings/A/1.png", "run=drawings-residual", "compare=true") == 0
     assert "learnt from the pairs in drawings, it has no teacher" in capsys.readouterr().err
-
-
-@pytest.mark.slow
-def test_benchmark_times_the_student_alone(there, capsys):
-    words = ["run=drawings-residual", "sizes=[64]", "threads=[1]", "rounds=2"]
-    assert run(benchmark, *words) == 0
-    figures = json.loads((there / "runs/benchmarks/speed.json").read_text())
-    assert "toon" not in json.dumps(figures)
-    assert "no teacher: " in capsys.readouterr().out
 
 
 def test_prepare_leaves_them_alone(there, capsys):

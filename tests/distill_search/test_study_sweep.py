@@ -178,13 +178,6 @@ def test_what_was_drawn_twice_is_not_waited_for(capsys, monkeypatch):
     assert 2 <= len(asked) < 50
 
 
-@pytest.mark.slow
-def test_other_limits_are_another_search(capsys):
-    assert Stand().typed(*OPTUNA, RATES, "search.most.macs=200e6", "search.trials=1") == 0
-    assert Stand().typed(*OPTUNA, RATES, "search.most.macs=100e6", "search.trials=2") == 1
-    assert "its study has search.most.macs=2e+08, not 1e+08" in capsys.readouterr().err
-
-
 # How it goes on
 
 

@@ -152,20 +152,6 @@ def test_what_cannot_be_used_is_listed(cats, capsys):
     assert f"{len(listed)} photos skipped" in capsys.readouterr().out
 
 
-@pytest.mark.slow
-def test_a_finished_set_says_so_and_stays(cats, capsys):
-    Path("photos/cat 0.png.cat").unlink()
-    make("sketch.points=cat")
-    before = {p: p.stat().st_mtime_ns for p in SET.rglob("*") if p.is_file()}
-    assert make("sketch.points=cat") == 0
-    assert "0 new; 1 photo skipped" in capsys.readouterr().out.splitlines()[-2]
-    assert {p: p.stat().st_mtime_ns for p in SET.rglob("*") if p.is_file()} == before
-    add(0)  # its points arrive
-    assert make("sketch.points=cat") == 0
-    assert "1 new" in capsys.readouterr().out
-    assert skipped() == {}
-
-
 def test_a_teacher_leaves_sketches_alone(cats, capsys):
     assert make() == 0
     capsys.readouterr()

@@ -82,17 +82,6 @@ def test_it_is_off_in_a_hidden_tab_and_comes_back(visit):
 
 
 @pytest.mark.slow
-def test_it_is_off_in_the_sketch_view_and_comes_back(visit):
-    at = flowing(visit)
-    at.page.click("#view-sketch")
-    at.wait(OFF)
-    at.page.click("#view-photo")
-    at.wait(ON)
-    at.frames(3)
-    assert at.text("message") == ""
-
-
-@pytest.mark.slow
 def test_it_is_off_where_its_picture_cannot_be_played(visit):
     at = visit(script=NO_PLAY, camera=True)
     at.wait(OFF)
@@ -155,16 +144,6 @@ def test_a_lost_camera_leaves_the_view_and_shows_what_was_there_before(visit):
     at.wait(SHOWS_BLUE)
     at.wait(SAID)
     assert "The camera was disconnected" in at.text("message")
-
-
-@pytest.mark.slow
-def test_a_camera_lost_behind_the_sketch_leaves_the_sketch(visit):
-    at = flowing(visit)
-    at.page.click("#view-sketch")
-    at.page.evaluate("tracks[0].dispatchEvent(new Event('ended'))")
-    at.page.evaluate("distill.last()")
-    assert at.page.is_visible("#sketch-view")
-    assert at.page.is_hidden("#photo-view")
 
 
 @pytest.mark.campaign

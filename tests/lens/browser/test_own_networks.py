@@ -151,11 +151,3 @@ def test_a_picture_fills_the_screen_or_half_of_what_does_not_go(visit, most, sid
     assert said in at.text("message")
     assert at.page.input_value("#size") == "auto"
     at.noise[:] = [line for line in at.noise if "onnxruntime" not in line]  # of what does not go
-
-
-@pytest.mark.slow
-def test_a_network_of_one_size_says_it(visit):
-    at = visit()
-    open_network(at, inverse([1, 3, SIDE, SIDE], 1.0))
-    drawn(at)
-    assert at.text("own-said").endswith("It draws 64 × 64 pixels and no more.")

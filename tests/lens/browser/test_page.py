@@ -91,17 +91,6 @@ def test_a_student_gives_nearly_what_it_gives_in_python(visit, folder):
     assert np.abs(output - photo).mean() > 0.03
 
 
-@pytest.mark.slow
-def test_a_network_of_one_size_offers_one(visit):
-    at = visit()
-    at.page.check("input[value=stiff]", force=True)
-    at.wait("document.getElementById('tag').textContent === 'stiff'")
-    assert at.page.is_disabled("#size")
-    assert at.text("size") == "64 px"
-    photo, output = at.last()
-    assert np.abs(output - (1 - photo)).max() < 1e-5
-
-
 def test_pictures_keep_their_shape_and_stand_upright(visit):
     at = visit()
     at.page.select_option("#size", "128")

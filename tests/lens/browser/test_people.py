@@ -65,15 +65,6 @@ def test_parts_go_with_strength_divider_mirror_and_resolution(visit):
 
 
 @pytest.mark.slow
-def test_everything_again_leaves_nothing_see_through(visit):
-    at, photo = negated(visit, "background", astronaut())
-    draw(at, "everything")
-    assert (opacity(at) == 255).all()
-    assert np.abs(saved(at) - photo).mean() > 60
-    assert at.page.evaluate("document.querySelector('.viewer.blended')") is None
-
-
-@pytest.mark.slow
 def test_one_failure_does_not_forget_what_was_set_before(visit):
     at = visit()
     draw(at, "people")
