@@ -21,7 +21,7 @@ def test_ranks_share_the_rest_of_the_stream_between_them(start, world):
 
 
 def test_ranks_take_whole_batches_in_turn():
-    """ListSetting they see the batches that one process would accumulate."""
+    """Together they see the batches that one process would accumulate."""
     first, second = (list(StreamSampler(24, 8, rank, 2, batch=4)) for rank in (0, 1))
     assert first == [8, 9, 10, 11, 16, 17, 18, 19]
     assert second == [12, 13, 14, 15, 20, 21, 22, 23]
