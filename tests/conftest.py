@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import shutil
 import signal
-from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import numpy as np
@@ -20,7 +19,7 @@ keep_read_files()
 
 
 @pytest.fixture(scope="session", autouse=True)
-def _isolated(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+def _isolated(tmp_path_factory):
     """No weights of the user's and an empty cache."""
     # Two threads on two busy cores wait for each other: the teacher took 40 times as long.
     torch.set_num_threads(1)
@@ -34,12 +33,12 @@ def _isolated(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
 
 
 @pytest.fixture(autouse=True)
-def _seeded() -> None:
+def _seeded():
     torch.manual_seed(0)
 
 
 @pytest.fixture(scope="session")
-def assets() -> Path:
+def assets():
     """The folder of real weights and pictures; skips the test where there is none."""
     folder = Path(os.environ.get("DISTILL_ASSETS") or ROOT / "../shared/assets")
     if not folder.is_dir():
@@ -48,7 +47,7 @@ def assets() -> Path:
 
 
 @pytest.fixture
-def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def here(tmp_path, monkeypatch):
     """An empty working folder with photos of eight persons, two each."""
     monkeypatch.chdir(tmp_path)
     rng = np.random.default_rng(0)
@@ -63,7 +62,7 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 @pytest.fixture(scope="session")
-def _student_files(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def _student_files(tmp_path_factory):
     from support.stylize_setup import save_students
 
     folder = tmp_path_factory.mktemp("zoo")
@@ -72,7 +71,7 @@ def _student_files(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture
-def shipped_students(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, _student_files: Path) -> Path:
+def shipped_students(tmp_path, monkeypatch, _student_files):
     """A working folder; its zoo/ is the package's: `hayao` (the negative), `toon` (untrained)."""
     shutil.copytree(_student_files, tmp_path / "zoo")
     monkeypatch.setattr("distill.models.zoo.FOLDER", tmp_path / "zoo")
@@ -81,7 +80,7 @@ def shipped_students(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, _student_f
 
 
 @pytest.fixture
-def no_downloads(monkeypatch: pytest.MonkeyPatch) -> None:
+def no_downloads(monkeypatch):
     """As on a machine without a network."""
 
     def refuse(url: str, target: Path) -> None:
@@ -91,7 +90,7 @@ def no_downloads(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture(scope="session")
-def lively() -> Callable[..., nn.Module]:
+def lively():
     """A function that makes a network's BatchNorm matter: random scales, measured statistics.
 
     A fresh BatchNorm does nothing in evaluation mode, and folding it would prove nothing.

@@ -124,7 +124,7 @@ class Ending(doctest.OutputChecker):
 
 
 @pytest.fixture(scope="module")
-def trained(tmp_path_factory) -> Path:
+def trained(tmp_path_factory):
     """A folder with photos/ of eight persons, pairs/ of them and runs/mine, of two steps."""
     folder = tmp_path_factory.mktemp("api")
     rng = np.random.default_rng(0)

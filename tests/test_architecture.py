@@ -174,7 +174,7 @@ def test_every_package_beside_the_core_is_a_plug_in_of_the_wheel():
 
 
 @pytest.mark.parametrize("name", WORDS)
-def test_the_core_knows_nothing_of_a_package_beside_it(name: str):
+def test_the_core_knows_nothing_of_a_package_beside_it(name):
     conf = sorted((SOURCE.parents[1] / "conf").rglob("*.yaml"))
     speaks = re.compile(f"{name}|{WORDS[name]}", re.IGNORECASE)
     assert not [path for path in FILES + conf if speaks.search(path.read_text())]
@@ -187,5 +187,5 @@ def test_no_package_beside_the_core_imports_another():
 
 
 @pytest.mark.parametrize("name", COMMANDS)
-def test_commands_read_as_a_list_of_steps(name: str):
+def test_commands_read_as_a_list_of_steps(name):
     assert len((SOURCE / name / "__main__.py").read_text().splitlines()) <= 80

@@ -80,13 +80,13 @@ def copies() -> list[tuple[str, str]]:
     ]
 
 
-def test_only_instructions_that_are_known_here() -> None:
+def test_only_instructions_that_are_known_here():
     assert {name for name, _ in instructions()} <= INSTRUCTIONS
     assert [*stages()] == ["wheel", "base", "draw", "full"]  # the last is what is built untold
 
 
 @pytest.mark.parametrize(("stage", "source"), sorted({*copies()}))
-def test_what_is_copied_is_there_and_is_sent(stage: str, source: str) -> None:
+def test_what_is_copied_is_there_and_is_sent(stage, source):
     path = ROOT / source
     assert path.exists()
     some = next(path.rglob("*.*")) if path.is_dir() else path
@@ -101,11 +101,11 @@ def test_what_is_copied_is_there_and_is_sent(stage: str, source: str) -> None:
         "src/distill/__pycache__/train.pyc", "tests/conftest.py",
     ],
 )  # fmt: skip
-def test_what_is_nobody_s_business_stays_here(path: str) -> None:
+def test_what_is_nobody_s_business_stays_here(path):
     assert not sent(path)
 
 
-def test_what_is_taken_from_a_stage_is_made_there() -> None:
+def test_what_is_taken_from_a_stage_is_made_there():
     taken = [words for _, words in instructions() if words.startswith("--from=")]
     assert taken
     for words in taken:
@@ -133,7 +133,7 @@ def arguments(stage: str) -> dict[str, str]:
     return {name: value for name, _, value in given}
 
 
-def test_the_wheel_is_built_from_what_the_package_names() -> None:
+def test_the_wheel_is_built_from_what_the_package_names():
     tool = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["hatch"]["build"]
     included = tool["targets"]["wheel"]["force-include"]
     wanted = {PROJECT["readme"], *PROJECT["license-files"], *included, "pyproject.toml", "src"}
@@ -146,20 +146,20 @@ def test_the_wheel_is_built_from_what_the_package_names() -> None:
     assert names == ["RUN", "RUN"]  # the page first
 
 
-def test_extras_are_declared() -> None:
+def test_extras_are_declared():
     extras = arguments("full")["EXTRAS"].split(",")
     assert set(extras) <= PROJECT["optional-dependencies"].keys()
     assert "dev" not in extras
     assert any("[${EXTRAS}]" in word for words in runs("full") for word in words)
 
 
-def test_pytorch_is_that_of_the_package() -> None:
+def test_pytorch_is_that_of_the_package():
     named = [w for words in runs("full") for w in words if re.match(r"torch(vision)?[<>=!]", w)]
     assert named == [d for d in PROJECT["dependencies"] if re.match(r"torch(vision)?[<>=!]", d)]
     assert arguments("full")["DEVICE"] == "cpu"
 
 
-def test_the_small_image_installs_what_drawing_needs_and_no_more() -> None:
+def test_the_small_image_installs_what_drawing_needs_and_no_more():
     installs = [words for words in runs("draw") if words[:2] == ["pip", "install"]]
     assert len(installs) == 2
     listed = next(words[words.index("-r") + 1] for words in installs if "-r" in words)
@@ -170,7 +170,7 @@ def test_the_small_image_installs_what_drawing_needs_and_no_more() -> None:
 
 
 @pytest.mark.parametrize("stage", ["draw", "full"])
-def test_it_runs_the_command_and_not_as_root(stage: str) -> None:
+def test_it_runs_the_command_and_not_as_root(stage):
     last: dict[str, Any] = dict(stages()[stage])
     assert json.loads(last["ENTRYPOINT"]) == [*PROJECT["scripts"]]
     user = last["USER"]
@@ -178,7 +178,7 @@ def test_it_runs_the_command_and_not_as_root(stage: str) -> None:
     assert last["WORKDIR"] == "/work"
 
 
-def test_the_commands_shown_are_commands_and_settings_of_the_build() -> None:
+def test_the_commands_shown_are_commands_and_settings_of_the_build():
     shown = [line for line in (ROOT / "Dockerfile").read_text().splitlines() if "docker " in line]
     assert len(shown) == 4
     for line in shown:

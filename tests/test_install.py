@@ -53,7 +53,7 @@ def closure() -> Iterator[tuple[str, Requirement]]:
 
 
 @pytest.mark.parametrize("package", PYTORCH)
-def test_a_cpu_build_satisfies_everybody_who_asks_for_it(package: str) -> None:
+def test_a_cpu_build_satisfies_everybody_who_asks_for_it(package):
     here = metadata.version(package).partition("+")[0]
     asked = [(by, each) for by, each in closure() if canonicalize_name(each.name) == package]
     assert "distill" in {by for by, _ in asked}
@@ -66,9 +66,7 @@ def test_a_cpu_build_satisfies_everybody_who_asks_for_it(package: str) -> None:
     ("version", "taken"),
     [("2.10.1+cpu", False), ("2.11.0+cpu", True), ("2.13.0+cpu", False), ("2.13.1+cpu", True)],
 )
-def test_the_build_that_breaks_torchvision_is_left_out_for_a_cpu_too(
-    version: str, taken: bool
-) -> None:
+def test_the_build_that_breaks_torchvision_is_left_out_for_a_cpu_too(version, taken):
     assert declared()["torch"].specifier.contains(version) is taken
 
 
@@ -85,7 +83,7 @@ def cpu_lines() -> list[tuple[str, list[str]]]:
     return found
 
 
-def test_each_line_for_a_cpu_asks_for_what_the_package_asks_for() -> None:
+def test_each_line_for_a_cpu_asks_for_what_the_package_asks_for():
     lines = cpu_lines()
     assert {name for name, _ in lines} == {"docs/install.md", "Dockerfile", "release.yml"}
     for name, words in lines:
@@ -93,13 +91,13 @@ def test_each_line_for_a_cpu_asks_for_what_the_package_asks_for() -> None:
         assert asked == [declared()[package] for package in PYTORCH], name
 
 
-def test_every_extra_that_users_need_is_in_the_table_and_no_other() -> None:
+def test_every_extra_that_users_need_is_in_the_table_and_no_other():
     rows = re.findall(r"(?m)^\| `(\w+)` \|", PAGE)
     of_ours = {"dev", "docs", "browser", "stores", "mutants"}  # for the tests and the site
     assert rows == sorted(PROJECT["optional-dependencies"].keys() - of_ours)
 
 
-def test_the_wheel_that_is_named_is_this_one() -> None:
+def test_the_wheel_that_is_named_is_this_one():
     import distill
 
     assert f"distill-{distill.__version__}-py3-none-any.whl" in PAGE

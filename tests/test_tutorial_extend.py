@@ -38,7 +38,7 @@ def test_every_row_of_the_table_is_in_the_package_that_a_test_runs():
 
 @pytest.mark.slow
 @pytest.mark.timeout(1200)  # six commands, on a busy machine
-def test_a_person_with_a_package_and_this_page_does_it_in_one_go(here: Path):
+def test_a_person_with_a_package_and_this_page_does_it_in_one_go(here):
     text = (ROOT / "docs/tutorial-extend.md").read_text()
     blocks = re.findall(r"(?ms)^```(\w+)\n(.*?)^```$", text)
     for kind, block in blocks:

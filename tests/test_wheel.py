@@ -31,7 +31,7 @@ socket.socket.connect = socket.getaddrinfo = refuse
 
 
 @pytest.fixture(scope="module")
-def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def wheel(tmp_path_factory):
     """Built of the sdist, which is built of a checkout where `make page` was typed."""
     pytest.importorskip("hatchling", reason="no hatchling: pip install 'distill[dev]'")
     place = tmp_path_factory.mktemp("release")
@@ -62,7 +62,7 @@ def _build(kind: str, source: Path, target: Path) -> None:
 
 
 @pytest.fixture(scope="module")
-def installed(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
+def installed(wheel, tmp_path_factory):
     """The environment of a Python that finds this wheel, not the checkout, and no network."""
     place = tmp_path_factory.mktemp("site")
     with zipfile.ZipFile(wheel) as archive:
@@ -74,7 +74,7 @@ def installed(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str
 
 
 @pytest.mark.slow
-def test_it_carries_the_page_the_settings_the_students_and_the_licence(wheel: Path) -> None:
+def test_it_carries_the_page_the_settings_the_students_and_the_licence(wheel):
     with zipfile.ZipFile(wheel) as archive:
         names = {*archive.namelist()}
     assert {f"distill/lens/page/{name}" for name in BUILT} <= names
@@ -100,9 +100,7 @@ def test_it_carries_the_page_the_settings_the_students_and_the_licence(wheel: Pa
 
 
 @pytest.mark.campaign
-def test_it_draws_and_builds_the_lens_from_another_folder_without_a_network(
-    installed: dict[str, str], tmp_path: Path
-) -> None:
+def test_it_draws_and_builds_the_lens_from_another_folder_without_a_network(installed, tmp_path):
     where = "import distill; print(distill.__file__)"
     (tmp_path / "photos").mkdir()
     pixels = np.random.default_rng(0).integers(0, 256, (90, 120, 3), np.uint8)

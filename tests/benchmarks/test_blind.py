@@ -51,7 +51,7 @@ def blind_command(*words: str) -> int:
 
 
 @pytest.fixture
-def sheets(here: Path) -> Path:
+def sheets(here):
     """A test of two students, one black, on every held-out photo."""
     assert run(prepare, "photos=photos", *SMALL) == 0
     students = [f"old={scaled(0.0, 'old.onnx')}", f"new={scaled(1.0, 'new.onnx')}"]
@@ -68,7 +68,7 @@ def picture_at(sheets: Path, number: int, column: int) -> np.ndarray:
 
 
 @pytest.mark.slow
-def test_the_sheets_show_what_the_key_says(sheets: Path) -> None:
+def test_the_sheets_show_what_the_key_says(sheets):
     key = json.loads((sheets / "key.json").read_text())
     held = {path.name: path for path in Path(SET).glob("test/photo/*.png")}
     assert {pair["file"] for pair in key["pairs"]} == held.keys()
@@ -87,7 +87,7 @@ def answer(sheets: Path, letters: list[str]) -> None:
 
 
 @pytest.mark.campaign
-def test_answers_are_counted(sheets: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_answers_are_counted(sheets, capsys):
     pairs = json.loads((sheets / "key.json").read_text())["pairs"]
     right = ["A" if pair["A"] == "new" else "B" for pair in pairs]
     for wrong, share in ((0, "100%"), (len(pairs), "0%")):
@@ -109,15 +109,13 @@ def test_answers_are_counted(sheets: Path, capsys: pytest.CaptureFixture[str]) -
     ],
 )
 @pytest.mark.campaign
-def test_a_missing_or_odd_answer_is_named(
-    sheets: Path, capsys: pytest.CaptureFixture[str], text: str, said: str
-) -> None:
+def test_a_missing_or_odd_answer_is_named(sheets, capsys, text, said):
     (sheets / "answers.txt").write_text(text)
     assert blind_command("count", "blind") == 1
     assert said in capsys.readouterr().err
 
 
-def test_order_and_letters_are_by_chance() -> None:
+def test_order_and_letters_are_by_chance():
     """Of 400 pairs A is each for about half (binomial: 5 standard deviations are 50)."""
     who = [("faces", f"{i}.png") for i in range(400)]
     key = shuffle(who, ["student", "teacher"], random.Random(1))
@@ -128,7 +126,7 @@ def test_order_and_letters_are_by_chance() -> None:
 
 
 @pytest.mark.slow
-def test_whole_pictures_of_a_size_are_shown_as_they_are(here: Path, capsys) -> None:
+def test_whole_pictures_of_a_size_are_shown_as_they_are(here, capsys):
     assert run(prepare, "photos=photos", *SMALL, "data.sizes=[64,96]") == 0
     student = f"new={scaled(1.0, 'new.onnx')}"
     words = ["sheets", "--pairs", str(next(Path("data/pairs").iterdir())), "--out", "whole"]

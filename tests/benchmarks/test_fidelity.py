@@ -26,7 +26,6 @@ from onnx import helper, numpy_helper
 from PIL import Image
 from torch import Tensor, nn
 
-from distill.config.settings.training import Train
 from distill.core.errors import DistillError
 from distill.eval_fid.heldout import infer
 from distill.eval_fid.line_scores import FLICKER
@@ -78,14 +77,14 @@ def saved(model: onnx.ModelProto, path: Path) -> Path:
     return path
 
 
-def test_an_identical_student_is_at_100_db() -> None:
+def test_an_identical_student_is_at_100_db():
     pictures = held()
     values = means(pictures, pictures.teacher.clone())
     wanted = {"PSNR (dB)": 100, "SSIM": 1, "edge PSNR (dB)": 100}
     assert values == pytest.approx(wanted | {"grid above teacher's (1/255)": 0})
 
 
-def test_a_checkerboard_beyond_the_teacher_s() -> None:
+def test_a_checkerboard_beyond_the_teacher_s():
     """Up and down by 2 steps of a byte."""
     pictures = held()
     size = pictures.teacher.shape[-1]
@@ -94,7 +93,7 @@ def test_a_checkerboard_beyond_the_teacher_s() -> None:
     assert values["grid above teacher's (1/255)"] == pytest.approx(2, abs=1e-3)
 
 
-def test_a_brighter_student_by_formula() -> None:
+def test_a_brighter_student_by_formula():
     """51 of 255 brighter: 20·log10(5) dB, and no edge anywhere."""
     pictures = held()
     values = means(pictures, pictures.teacher + 51)
@@ -102,14 +101,14 @@ def test_a_brighter_student_by_formula() -> None:
     assert values["edge PSNR (dB)"] == pytest.approx(100)
 
 
-def test_subsets_and_who_is_shown() -> None:
+def test_subsets_and_who_is_shown():
     pictures = held(6)
     found = {name: at.tolist() for name, at in pictures.subsets().items()}
     assert found == {"a": [0, 2, 4], "b": [1, 3, 5], "all": [0, 1, 2, 3, 4, 5]}
     assert pictures.some(3) == [0, 2, 1]
 
 
-def test_the_lead_is_taken_picture_by_picture() -> None:
+def test_the_lead_is_taken_picture_by_picture():
     """Pictures differ by 20 dB, the students by 1 dB on each: the lead is certain."""
     first = scoring.PictureFigures({scoring.PSNR: np.array([10.0, 20.0, 30.0])}, None)
     other = scoring.PictureFigures({scoring.PSNR: np.array([11.0, 21.0, 31.0])}, None)
@@ -118,7 +117,7 @@ def test_the_lead_is_taken_picture_by_picture() -> None:
 
 
 @pytest.mark.parametrize("enough", [10, 100])
-def test_intervals_resample_persons(enough: int, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_intervals_resample_persons(enough, monkeypatch):
     """Of one person's pictures alone there is no interval; of two a person another one."""
     monkeypatch.setattr(scoring, "ENOUGH", enough)
     pictures, rng, network = held(20), np.random.default_rng(3), Pixels()
@@ -145,9 +144,7 @@ def test_intervals_resample_persons(enough: int, monkeypatch: pytest.MonkeyPatch
 
 
 @pytest.mark.parametrize(("enough", "columns"), [(20, {"F"}), (21, {"K"})])
-def test_a_frechet_distance_wants_many_pictures(
-    enough: int, columns: set[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_frechet_distance_wants_many_pictures(enough, columns, monkeypatch):
     monkeypatch.setattr(scoring, "ENOUGH", enough)
     x = np.random.default_rng(0).normal(size=(20, 4))
     measured = scoring.PictureFigures({}, x)
@@ -168,14 +165,14 @@ def test_a_frechet_distance_wants_many_pictures(
         ("photo=here.onnx", "name is taken"),
     ],
 )
-def test_a_student_s_name_and_file(text: str, said: str, here: Path) -> None:
+def test_a_student_s_name_and_file(text, said, here):
     for name in ("here.ckpt", "here.onnx", "photo.png"):
         (here / name).touch()
     with pytest.raises(DistillError, match=said):
         scored_students.parse([text])
 
 
-def test_parsing(here: Path) -> None:
+def test_parsing(here):
     for name in ("a.ckpt", "b=c.onnx"):
         (here / name).touch()
     one, two = scored_students.parse(["ours=a.ckpt", "paper=b=c.onnx@255"])
@@ -185,7 +182,7 @@ def test_parsing(here: Path) -> None:
         scored_students.parse(["a=a.ckpt", "a=a.ckpt"])
 
 
-def test_an_onnx_student_s_output_is_in_its_range(tmp_path: Path) -> None:
+def test_an_onnx_student_s_output_is_in_its_range(tmp_path):
     """Both copy the photo, one of them in [0, 255]: the same picture to the last bit."""
     pictures = held()
     for white in (1, 255):
@@ -208,9 +205,7 @@ def test_an_onnx_student_s_output_is_in_its_range(tmp_path: Path) -> None:
         (1, 32, 1, "a student of 32×32 pictures"),
     ],
 )
-def test_an_onnx_student_that_does_not_fit(
-    weight: int, size: int, white: int, said: str, tmp_path: Path
-) -> None:
+def test_an_onnx_student_that_does_not_fit(weight, size, white, said, tmp_path):
     file = saved(conv(weight, size), tmp_path / "it.onnx")
     with pytest.raises(DistillError, match=said):
         scored_students.load(
@@ -218,7 +213,7 @@ def test_an_onnx_student_that_does_not_fit(
         )
 
 
-def test_a_damaged_onnx_file(tmp_path: Path) -> None:
+def test_a_damaged_onnx_file(tmp_path):
     (tmp_path / "it.onnx").write_bytes(b"no graph")
     with pytest.raises(DistillError, match="not a readable ONNX file"):
         scored_students.load(
@@ -227,14 +222,14 @@ def test_a_damaged_onnx_file(tmp_path: Path) -> None:
 
 
 @pytest.fixture
-def trained(here: Path) -> Train:
+def trained(here):
     """Settings of a run on the photos of `here`, and its set."""
     assert go("trainer.max_steps=1", "trainer.val_every=1", "runs=runs") == 0
     return checkpoint.load_student(Path("runs/toon-residual/checkpoints/last.ckpt"))[1]
 
 
 @pytest.mark.campaign
-def test_training_photos_are_searched_here(trained: Train, here: Path) -> None:
+def test_training_photos_are_searched_here(trained, here):
     pictures = heldout_set.read(SET, None)
     assert overlap.check("it", trained, pictures) == "the other side of this set"
 
@@ -247,9 +242,7 @@ def test_training_photos_are_searched_here(trained: Train, here: Path) -> None:
 
 
 @pytest.mark.campaign
-def test_from_a_set_and_two_students_to_a_report(
-    here: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_from_a_set_and_two_students_to_a_report(here, monkeypatch, capsys):
     monkeypatch.setattr(fidelity, "TIMINGS", 3)
     shutil.copytree(here / "photos", here / "more")
     for i, path in enumerate(sorted((here / "more").iterdir())):
@@ -287,13 +280,7 @@ def test_from_a_set_and_two_students_to_a_report(
 @pytest.mark.parametrize(
     ("pairs", "said"), [("photos", "no set of pairs made by distill.prepare"), ("gone", "no set")]
 )
-def test_bad_input_ends_in_one_line(
-    pairs: str,
-    said: str,
-    here: Path,
-    capsys: pytest.CaptureFixture[str],
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_bad_input_ends_in_one_line(pairs, said, here, capsys, monkeypatch):
     saved(conv(1), here / "it.onnx")
     monkeypatch.setattr(fidelity, "main", partial(fidelity.main, to_graph))
     assert run(fidelity, f"--pairs={pairs}", "--features=none", "it=it.onnx") == 1
@@ -302,7 +289,7 @@ def test_bad_input_ends_in_one_line(
     assert error.count("\n") == 1
 
 
-def test_ink_place_and_flicker_have_a_table_of_their_own() -> None:
+def test_ink_place_and_flicker_have_a_table_of_their_own():
     def row(value: float) -> dict[str, Any]:
         return {"value": value, "interval": None, "pictures": 4}
 
@@ -321,7 +308,7 @@ def test_ink_place_and_flicker_have_a_table_of_their_own() -> None:
     assert "| teacher | – | – | 1.40 |" in str(drawn)
 
 
-def test_a_student_s_ink_is_that_of_its_folder() -> None:
+def test_a_student_s_ink_is_that_of_its_folder():
     pictures = held()
     pictures.teacher[:, :, :, 20:60:10] = 0
     output = pictures.teacher.clone()
@@ -335,7 +322,7 @@ def test_a_student_s_ink_is_that_of_its_folder() -> None:
     assert others["ink recall"]["value"] == 1
 
 
-def test_the_best_student_is_bold_and_the_photo_never() -> None:
+def test_the_best_student_is_bold_and_the_photo_never():
     def row(value: float) -> dict[str, Any]:
         return {"value": value, "interval": None, "pictures": 4}
 
@@ -351,7 +338,7 @@ def test_the_best_student_is_bold_and_the_photo_never() -> None:
 
 
 @pytest.mark.campaign
-def test_what_is_limited_or_missing_is_said(here: Path, trained: Train) -> None:
+def test_what_is_limited_or_missing_is_said(here, trained):
     pictures = heldout_set.read(SET, 2)
     args = argparse.Namespace(rounds=7, limit=2)
     said = dict(fidelity.notes(pictures, args, None, "no weights"))
@@ -360,7 +347,7 @@ def test_what_is_limited_or_missing_is_said(here: Path, trained: Train) -> None:
     assert "AlexNet" in said["LPIPS"]
 
 
-def test_mass_and_sharpness_are_best_at_the_teacher_s() -> None:
+def test_mass_and_sharpness_are_best_at_the_teacher_s():
     def row(value: float) -> dict[str, Any]:
         return {"value": value, "interval": None, "pictures": 4}
 
@@ -370,14 +357,14 @@ def test_mass_and_sharpness_are_best_at_the_teacher_s() -> None:
     assert "| b | **0.900** |" in page
 
 
-def test_so_many_of_each_folder() -> None:
+def test_so_many_of_each_folder():
     assert fidelity.first_of_each(held(7), 2).tolist() == [0, 1, 2, 3]
     assert fidelity.first_of_each(held(1), 2).tolist() == [0]
     assert fidelity.first_of_each(held(7), 0).tolist() == []
 
 
 @pytest.fixture
-def with_wholes(here: Path) -> Path:
+def with_wholes(here):
     """A set of distill.prepare with whole pictures of two sizes beside its squares."""
     assert run(prepare, "photos=photos", "data.root=set", *SMALL) == 0
     for square in sorted(Path("set/test/photo").glob("*.png")):
@@ -390,7 +377,7 @@ def with_wholes(here: Path) -> Path:
 
 
 @pytest.mark.campaign
-def test_students_are_scored_by_size(with_wholes: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_students_are_scored_by_size(with_wholes, monkeypatch):
     """One that copies the photo has the photo's figures, and one in [0, 255] has none."""
     monkeypatch.setattr(fidelity, "TIMINGS", 1)
     saved(conv(1), with_wholes / "copy.onnx")

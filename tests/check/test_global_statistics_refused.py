@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import onnx
 import pytest
 import torch
@@ -11,7 +9,6 @@ import torch
 from distill.check.coreml_profile import PROFILE as COREML
 from distill.check.nnapi_profile import PROFILE as NNAPI
 from distill.check.onnx_graph import read
-from distill.check.shared import Profile
 from distill.check.snapml_profile import PROFILE as SNAPML
 from distill.export.onnx import OnnxExporter
 from distill.models.students.decoders.detail import Detail
@@ -20,7 +17,7 @@ from distill.models.students.student import Student, global_statistics
 
 
 @pytest.fixture(scope="module")
-def student() -> Student:
+def student():
     torch.manual_seed(0)
     encoder = MobileNetV2Encoder(0.35, "none")
     decoder = Detail(encoder.channels, encoder.strides)
@@ -32,9 +29,7 @@ def student() -> Student:
     [(SNAPML, {"GlobalAveragePool"}), (COREML, set()), (NNAPI, {"ConvTranspose"})],
 )
 @pytest.mark.slow
-def test_the_strict_file_is_advised(
-    student: Student, tmp_path: Path, profile: Profile, refused: set[str]
-) -> None:
+def test_the_strict_file_is_advised(student, tmp_path, profile, refused):
     for dynamic in (False, True):
         path = tmp_path / "student.onnx"
         onnx.save(OnnxExporter(dynamic=dynamic).export(student), path)

@@ -28,7 +28,7 @@ HEAVY = {
 
 
 @pytest.fixture(autouse=True)
-def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def here(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     for name, content in BUILT.items():
         path = Path("page") / name

@@ -38,7 +38,7 @@ def last_line(capsys: pytest.CaptureFixture[str]) -> str:
 
 
 @pytest.fixture
-def student(here: Path) -> Path:
+def student(here):
     """The file of a student, in the working folder."""
     path = here / "mine.safetensors"
     network_file.write_network(distilled(), network_file.description(settings_of_student()), path)
@@ -46,7 +46,7 @@ def student(here: Path) -> Path:
 
 
 @pytest.mark.campaign
-def test_the_card_of_a_set(here: Path) -> None:
+def test_the_card_of_a_set(here):
     assert prepared(*CARD) == 0
     root = here / SET
     _, head, body = (root / "README.md").read_text().split("---\n", 2)
@@ -72,7 +72,7 @@ def test_the_card_of_a_set(here: Path) -> None:
     assert (root / "README.md").read_bytes() == before
 
 
-def test_terms_that_nobody_named_are_other(here: Path) -> None:
+def test_terms_that_nobody_named_are_other(here):
     assert prepared("card=true") == 0
     text = (here / SET / "README.md").read_text()
     assert "license: other" in text
@@ -80,7 +80,7 @@ def test_terms_that_nobody_named_are_other(here: Path) -> None:
     assert "| **the set** | unknown |" in text
 
 
-def test_a_card_of_sketches(here: Path) -> None:
+def test_a_card_of_sketches(here):
     assert prepared("recipe=pix2pix", "sketch.size=64", *CARD) == 0
     text = (here / "data/sketches/photos-64/README.md").read_text()
     assert "`SIDE/A/NAME.png` is the input, `SIDE/B/NAME.png` of the same name the target" in text
@@ -90,9 +90,7 @@ def test_a_card_of_sketches(here: Path) -> None:
 
 
 @pytest.mark.slow
-def test_a_set_goes_to_a_folder_and_comes_back(
-    here: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_set_goes_to_a_folder_and_comes_back(here, capsys):
     assert prepared() == 0
     push = [f"data.root={SET}", "repo=./shared", "push"]
     assert run(hub, *push) == 1
@@ -128,7 +126,7 @@ def test_a_set_goes_to_a_folder_and_comes_back(
     assert files(here / "got").items() >= shared.items()
 
 
-def test_a_set_that_is_none(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_set_that_is_none(here, capsys):
     assert run(hub, "push", "data.root=photos", "repo=./shared") == 1
     assert "data.root=photos: no complete set of distill.prepare" in last_line(capsys)
     assert run(hub, "pull", "repo=./photos", "data.root=got") == 1
@@ -137,7 +135,7 @@ def test_a_set_that_is_none(here: Path, capsys: pytest.CaptureFixture[str]) -> N
 
 
 @pytest.mark.slow
-def test_a_student_there_and_back(student: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_student_there_and_back(student, capsys):
     here = student.parent
     assert run(hub, "push", "model=mine.safetensors", "repo=./shared") == 0
     shared = files(here / "shared")
@@ -165,9 +163,7 @@ def test_a_student_there_and_back(student: Path, capsys: pytest.CaptureFixture[s
     assert not (here / "new.safetensors").exists()
 
 
-def test_pushed_to_the_hub_to_the_last_step_before_a_network(
-    student: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_pushed_to_the_hub_to_the_last_step_before_a_network(student, monkeypatch):
     pytest.importorskip("huggingface_hub")
     here = student.parent
     api = HubStandIn(here / "the hub")
@@ -200,9 +196,7 @@ def test_pushed_to_the_hub_to_the_last_step_before_a_network(
         (["push", "model=gone.ckpt", "repo=./x"], "gone.ckpt: no such file"),
     ],
 )
-def test_what_is_wrong_ends_in_one_line(
-    words: list[str], line: str, here: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_what_is_wrong_ends_in_one_line(words, line, here, capsys):
     assert run(hub, *words) == 1
     error = capsys.readouterr().err
     assert re.fullmatch(rf"error: {re.escape(line)}.*\n", error), error

@@ -32,7 +32,7 @@ SHORT = ["trainer.val_every=2", "trainer.threads=1", "logger=[csv,lines]"]
 
 
 @pytest.fixture(scope="module")
-def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def site(tmp_path_factory):
     """The folder that the package was installed into."""
     pytest.importorskip("hatchling", reason="no hatchling: pip install 'distill[dev]'")
     place = tmp_path_factory.mktemp("site")
@@ -42,7 +42,7 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture
-def lab(site: Path, here: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def lab(site, here, monkeypatch):
     """A working folder with photos, on a machine where the package is installed."""
     monkeypatch.setenv(plugins.NAMED, "")
     monkeypatch.syspath_prepend(site)
@@ -57,7 +57,7 @@ def line(capsys: pytest.CaptureFixture[str]) -> str:
 
 
 @pytest.mark.slow
-def test_its_parts_go_through_all_commands(lab: Path, capsys: pytest.CaptureFixture[str]):
+def test_its_parts_go_through_all_commands(lab, capsys):
     assert run(prepare, "style=negative", *SMALL, "photos=photos") == 0
     root = lab / "data/pairs/negative-photos-64-crop90"
     photo = next(root.glob("train/photo/*.png"))
@@ -98,16 +98,14 @@ def test_its_parts_go_through_all_commands(lab: Path, capsys: pytest.CaptureFixt
 
 
 @pytest.mark.slow
-def test_its_head_decides_for_a_decoder_of_distill(lab: Path):
+def test_its_head_decides_for_a_decoder_of_distill(lab):
     words = [*QUICKER, *SHORT, "style=negative", "decoder=residual", "head=print", "run=print"]
     assert run(train, *words, "trainer.max_steps=2") == 0
     assert run(stylize, "photos/Person_1_0001.png", "run=print", "-o", "a.png") == 0
 
 
 @pytest.mark.slow
-def test_its_recipe_is_trained_resumed_exported_scored_and_used(
-    lab: Path, capsys: pytest.CaptureFixture[str]
-):
+def test_its_recipe_is_trained_resumed_exported_scored_and_used(lab, capsys):
     for side, seed in (("A", 0), ("B", 1)):
         rng = np.random.default_rng(seed)
         (lab / "pairs" / side).mkdir(parents=True)
@@ -135,7 +133,7 @@ def test_its_recipe_is_trained_resumed_exported_scored_and_used(
 
 @pytest.mark.slow
 @pytest.mark.timeout(900)  # the start of two processes, on a busy machine
-def test_without_it_only_what_needs_it_is_refused(lab: Path, site: Path):
+def test_without_it_only_what_needs_it_is_refused(lab, site):
     """Fresh processes: none of the package's modules is there yet."""
     words = ["style=negative", *QUICK, "photos=photos", "trainer.max_steps=2"]
     assert run(train, *words, "decoder=residual", "run=shipped") == 0
@@ -164,9 +162,7 @@ def test_without_it_only_what_needs_it_is_refused(lab: Path, site: Path):
 
 
 @pytest.mark.slow
-def test_a_package_that_is_not_installed_is_named(
-    here: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-):
+def test_a_package_that_is_not_installed_is_named(here, monkeypatch, capsys):
     monkeypatch.setenv(plugins.NAMED, "")
     monkeypatch.syspath_prepend(here / "lib")
     text = (PLUGIN / "mylab/networks.py").read_text()
@@ -209,9 +205,7 @@ WRONG = {
 
 @pytest.mark.slow
 @pytest.mark.parametrize("words", WRONG)
-def test_what_is_wrong_is_one_line_before_the_labelling(
-    here: Path, capsys: pytest.CaptureFixture[str], words: str
-):
+def test_what_is_wrong_is_one_line_before_the_labelling(here, capsys, words):
     typed = [*QUICK, "photos=photos", "decoder=residual", "trainer.max_steps=1", *words.split()]
     assert run(train, *typed) == 1
     said = capsys.readouterr().err
@@ -222,7 +216,7 @@ def test_what_is_wrong_is_one_line_before_the_labelling(
 
 
 @pytest.mark.slow
-def test_a_right_loss_term_is_typed(here: Path):
+def test_a_right_loss_term_is_typed(here):
     typed = [*QUICK, "photos=photos", "decoder=residual", "trainer.max_steps=1"]
     own = ["+loss.terms.own._target_=support.own_parts.Error", LOSS]
     assert run(train, *typed, *own) == 0

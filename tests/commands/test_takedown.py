@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from pathlib import Path
 
 import pytest
 
@@ -15,9 +14,7 @@ from support.commands import SMALL, go, run
 
 
 @pytest.mark.slow
-def test_push_export_and_lens_ask_for_a_reason(
-    here: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_push_export_and_lens_ask_for_a_reason(here, capsys):
     assert go("run=two", "trainer.max_steps=1") == 0
     assert run(export, "run=two") == 0
     root = next((here / "data/pairs").iterdir())

@@ -20,9 +20,7 @@ def exported(here: Path, *words: str) -> dict:
 
 
 @pytest.mark.slow
-def test_terms_can_be_stated_and_mended_at_any_time(
-    here: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_terms_can_be_stated_and_mended_at_any_time(here, capsys):
     again = ("run=two", "trainer.max_steps=1")
     assert go(*again) == 0
     assert exported(here)["commercial"] == "unknown"

@@ -62,27 +62,27 @@ CHOICES = [
 
 
 @pytest.mark.parametrize("name", SCHEMAS)
-def test_defaults_compose(name: str):
+def test_defaults_compose(name):
     compose.load(name, [], SCHEMAS[name])
 
 
 @pytest.mark.parametrize(("command", "group", "choice"), CHOICES)
 @pytest.mark.campaign
-def test_every_choice_composes(command: str, group: str, choice: str):
+def test_every_choice_composes(command, group, choice):
     name, *recipe = command.split()
     compose.load(name, [*recipe, f"{group}={choice}"], SCHEMAS[name])
 
 
 @pytest.mark.parametrize(("command", "group", "choice"), sorted(ELSEWHERE))
 @pytest.mark.slow
-def test_a_choice_of_another_recipe_is_refused(command: str, group: str, choice: str):
+def test_a_choice_of_another_recipe_is_refused(command, group, choice):
     name, *recipe = command.split()
     with pytest.raises(DistillError):
         compose.load(name, [*recipe, f"{group}={choice}"], SCHEMAS[name])
 
 
 @pytest.mark.parametrize("recipe", registry.RECIPES)
-def test_recipes_have_settings_of_their_own(recipe: str):
+def test_recipes_have_settings_of_their_own(recipe):
     settings = compose.load("train", [f"recipe={recipe}"], registry.schema_of)
     assert type(settings) is registry.recipe_named(recipe).settings
     assert settings.recipe == recipe
@@ -95,7 +95,7 @@ def test_every_group_is_tried():
 
 @pytest.mark.parametrize("group", ["style", "decoder"])
 @pytest.mark.campaign
-def test_choices_carry_their_own_name(group: str):
+def test_choices_carry_their_own_name(group):
     for choice in choices(group):
         settings = compose.load("train", [f"{group}={choice}", "data.root=own"], Train)
         assert getattr(settings, group).name == choice  # style=own is called like the folder
@@ -110,7 +110,7 @@ def test_every_file_says_what_it_is(path):
 
 
 @pytest.mark.parametrize("name", SCHEMAS)
-def test_help_names_every_setting(name: str):
+def test_help_names_every_setting(name):
     content = yaml.safe_load(file_at(f"{name}.yaml").read_text())
     text = import_module(f"{commands()[name].package}.__main__").main.help()
     recipes = sorted((conf_folder() / "recipe").glob("*.yaml")) if name == "train" else []
@@ -128,7 +128,7 @@ def test_style_brings_its_teacher_and_the_command_line_wins():
 @pytest.mark.parametrize(
     ("command", "key"), [("stylize", "output"), ("export", "run"), ("train", "data.root")]
 )
-def test_a_path_with_a_null_byte(command: str, key: str):
+def test_a_path_with_a_null_byte(command, key):
     with pytest.raises(DistillError, match=rf"^{key}='a\\x00b': a path cannot hold a null byte"):
         compose.load(command, [f'{key}="a\0b"'], SCHEMAS[command])
 
@@ -183,7 +183,7 @@ PORT = {  # file: git blob id, as the port's repository has them
 
 
 @pytest.mark.parametrize("style", PORT)
-def test_the_port_s_weights(style: str):
+def test_the_port_s_weights(style):
     settings = compose.load("prepare", [f"style={style}"], Prepare).style
     assert (settings.file, settings.git_blob) == PORT[style]
     assert settings.url is not None
@@ -191,6 +191,6 @@ def test_the_port_s_weights(style: str):
 
 
 @pytest.mark.parametrize("typed", ["recipe=", "recipe=distill", "loss=lines"])
-def test_a_group_of_another_command(typed: str):
+def test_a_group_of_another_command(typed):
     with pytest.raises(DistillError, match=rf"^{typed.partition('=')[0]}: no such setting"):
         compose.load("lens", [typed], Lens)

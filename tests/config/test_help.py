@@ -46,7 +46,7 @@ VALUES = {
 SAID = {"network.width": "width factor"}
 
 
-def test_a_row_says_what_is_typed_its_limits_and_its_default() -> None:
+def test_a_row_says_what_is_typed_its_limits_and_its_default():
     assert [*rows(Whole, VALUES, SAID)] == [
         Row("style", "TEXT", "null", "a style"),
         Row("part.size", "N", "32", "side in pixels [at least 32, at most 64]"),
@@ -56,17 +56,17 @@ def test_a_row_says_what_is_typed_its_limits_and_its_default() -> None:
     ]
 
 
-def test_a_field_that_is_narrowed_keeps_the_line_of_its_base_class() -> None:
+def test_a_field_that_is_narrowed_keeps_the_line_of_its_base_class():
     assert Row("threads", "auto", "2", "CPU threads") in [*rows(Further, VALUES, SAID)]
 
 
-def test_comments_may_continue_below() -> None:
+def test_comments_may_continue_below():
     text = "defaults: [a]\nbuild:\n  half: 16   # channels,\n             # at least 12\nx: {a: 1}"
     expected = [Row("build.half", "", "16", "channels, at least 12"), Row("x", "", "{a: 1}", "")]
     assert [*comments(text)] == expected
 
 
-def test_a_page_has_the_default_behind_the_line() -> None:
+def test_a_page_has_the_default_behind_the_line():
     text = page("About.", ["style: a, b"], [Section("Settings", [*rows(Whole, VALUES, SAID)])])
     assert "  style: a, b\n" in text
     assert "\n  style=TEXT                a style\n" in text  # no default: nothing behind it

@@ -6,7 +6,6 @@ import json
 import shutil
 from collections.abc import Mapping
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any, ClassVar, Literal
 
 import numpy as np
@@ -87,7 +86,7 @@ def train_plain(settings: PlainTrain, run: Any, first: bool) -> None:
 
 
 @pytest.fixture
-def plain(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def plain(tmp_path, monkeypatch):
     """A working folder with pairs/ and photos/, and conf/ with one file more."""
     monkeypatch.chdir(tmp_path)
     shutil.copytree(groups.conf_folder(), tmp_path / "conf")
@@ -108,7 +107,7 @@ def plain(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 @pytest.mark.campaign
-def test_it_is_trained_exported_evaluated_and_used(plain: Path):
+def test_it_is_trained_exported_evaluated_and_used(plain):
     assert run(train, *SMALL) == 0
     folder = plain / "runs/plain-pairs"
     assert "plain" in (folder / "config.yaml").read_text()

@@ -23,7 +23,7 @@ def test_luma_against_pillow():
 
 
 @pytest.mark.parametrize("width", [1, 2, 3, 4])
-def test_a_line_has_its_depth_and_its_ground_none(width: int):
+def test_a_line_has_its_depth_and_its_ground_none(width):
     picture = torch.full((1, 1, 20, 20), 0.9)
     picture[..., 8 : 8 + width] = 0.3
     expected = torch.zeros_like(picture)
@@ -40,7 +40,7 @@ def test_a_wide_band_an_edge_and_a_light_line_have_none():
 
 
 @pytest.mark.parametrize("side", [3, 5, 7])
-def test_against_scipy_up_to_the_border(side: int):
+def test_against_scipy_up_to_the_border(side):
     grey = torch.rand(2, 1, 23, 31, generator=torch.Generator().manual_seed(0))
     expected = [black_tophat(g[0].numpy(), size=side) for g in grey]
     np.testing.assert_allclose(black_hat(grey, side)[:, 0].numpy(), expected, atol=1e-6)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import numpy as np
 import onnx
 import pytest
@@ -35,7 +33,7 @@ def network() -> onnx.ModelProto:
 
 
 @pytest.fixture
-def split(tmp_path: Path) -> Path:
+def split(tmp_path):
     """A network whose weights lie in weights.bin beside it."""
     path = tmp_path / "network.onnx"
     onnx.save(
@@ -44,7 +42,7 @@ def split(tmp_path: Path) -> Path:
     return path
 
 
-def test_weights_of_another_file_are_read(split: Path) -> None:
+def test_weights_of_another_file_are_read(split):
     assert onnx_files.external_files(onnx_files.read_graph(split)) == ("weights.bin",)
     model = onnx_files.load_model(split)
     assert np.array_equal(numpy_helper.to_array(model.graph.initializer[0]), WEIGHTS)
@@ -56,7 +54,7 @@ def test_weights_of_another_file_are_read(split: Path) -> None:
 
 
 @pytest.mark.parametrize("open_it", [onnx_files.load_model, lambda p: sessions.open_file(p, 1)])
-def test_a_missing_file_of_weights_is_named(split: Path, open_it) -> None:
+def test_a_missing_file_of_weights_is_named(split, open_it):
     (split.parent / "weights.bin").unlink()
     with pytest.raises(DistillError, match=r"its weights lie in weights\.bin, which is not beside"):
         open_it(split)
@@ -64,7 +62,7 @@ def test_a_missing_file_of_weights_is_named(split: Path, open_it) -> None:
 
 
 @pytest.mark.parametrize("open_it", [onnx_files.load_model, lambda p: sessions.open_file(p, 1)])
-def test_a_cut_file_of_weights_ends_in_one_line(split: Path, open_it) -> None:
+def test_a_cut_file_of_weights_ends_in_one_line(split, open_it):
     (split.parent / "weights.bin").write_bytes(b"few")
     with pytest.raises(DistillError) as ended:
         open_it(split)
@@ -72,7 +70,7 @@ def test_a_cut_file_of_weights_ends_in_one_line(split: Path, open_it) -> None:
     assert "\n" not in str(ended.value)
 
 
-def test_files_of_branches_are_found_too() -> None:
+def test_files_of_branches_are_found_too():
     model = network()
     branch = inner()
     model.graph.node.append(
@@ -94,7 +92,7 @@ def test_files_of_branches_are_found_too() -> None:
         (network().SerializeToString()[:9000], "not a readable ONNX file"),
     ],
 )
-def test_what_is_no_network_is_said_alike(tmp_path: Path, content: bytes | None, said: str) -> None:
+def test_what_is_no_network_is_said_alike(tmp_path, content, said):
     path = tmp_path / "some.onnx"
     if content is not None:
         path.write_bytes(content)

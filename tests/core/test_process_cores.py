@@ -14,7 +14,7 @@ from distill.core.process import CHOSEN, compute_threads
 
 
 @pytest.fixture
-def without_torch(monkeypatch: pytest.MonkeyPatch) -> None:
+def without_torch(monkeypatch):
     monkeypatch.delitem(sys.modules, "torch")
     for name in CHOSEN:
         monkeypatch.delenv(name, raising=False)

@@ -20,7 +20,7 @@ def hold_the_lock_and_die() -> None:
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="no forked processes here")
 @pytest.mark.timeout(30)
-def test_a_killed_process_holds_up_no_other() -> None:
+def test_a_killed_process_holds_up_no_other():
     with bar(1, " things", "before", leave=False) as progress:
         progress.update()
     child = multiprocessing.get_context("fork").Process(target=hold_the_lock_and_die)

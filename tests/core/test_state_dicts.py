@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from pathlib import Path
 
 import numpy as np
 import onnx
@@ -23,7 +22,7 @@ NOT_FINITE = "values that are not finite (NaN or infinite) in 1 tensor, first we
 
 @pytest.mark.parametrize("value", [float("nan"), float("inf")])
 @pytest.mark.parametrize(("save", "name"), [(torch.save, "a.pt"), (save_file, "a.safetensors")])
-def test_values_that_are_not_finite_are_refused(tmp_path: Path, value: float, save, name) -> None:
+def test_values_that_are_not_finite_are_refused(tmp_path, value, save, name):
     state = nn.Linear(2, 2).state_dict()
     state["weight"][0, 1] = value
     save(state, tmp_path / name)
@@ -32,12 +31,12 @@ def test_values_that_are_not_finite_are_refused(tmp_path: Path, value: float, sa
 
 
 @pytest.mark.parametrize("name", ["a.pt", "a.safetensors"])
-def test_a_missing_file_is_no_damaged_one(tmp_path: Path, name: str) -> None:
+def test_a_missing_file_is_no_damaged_one(tmp_path, name):
     with pytest.raises(DistillError, match="no such file of weights"):
         AnimeGANv2(str(tmp_path / name))
 
 
-def test_of_an_onnx_file_too(tmp_path: Path) -> None:
+def test_of_an_onnx_file_too(tmp_path):
     negative().save(str(tmp_path / "a.onnx"))
     model = onnx.load(tmp_path / "a.onnx")
     model.graph.initializer.append(numpy_helper.from_array(np.float32([np.nan]), "weight"))
@@ -46,7 +45,7 @@ def test_of_an_onnx_file_too(tmp_path: Path) -> None:
         tensors_in_graph(tmp_path / "a.onnx")
 
 
-def test_a_compiled_module_s_weights_have_their_plain_names(tmp_path: Path) -> None:
+def test_a_compiled_module_s_weights_have_their_plain_names(tmp_path):
     network, other = nn.Sequential(nn.Linear(2, 3)), nn.Sequential(nn.Linear(2, 3))
     compiled = torch.compile(network)
     assert any(name.startswith("_orig_mod.") for name in compiled.state_dict())
@@ -55,7 +54,7 @@ def test_a_compiled_module_s_weights_have_their_plain_names(tmp_path: Path) -> N
     assert torch.equal(other[0].weight, network[0].weight)
 
 
-def test_a_teacher_takes_its_weights_by_a_text_too(tmp_path: Path) -> None:
+def test_a_teacher_takes_its_weights_by_a_text_too(tmp_path):
     network = AnimeGANv2()
     torch.save(network.state_dict(), tmp_path / "a.pt")
     same = AnimeGANv2(str(tmp_path / "a.pt"))

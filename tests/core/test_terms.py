@@ -33,7 +33,7 @@ ORDER = {"no": 0, "unknown": 1, "yes": 2}
         ("yours to say", ("unknown", "unknown", "unknown")),
     ],
 )
-def test_answers_of_a_text(text: str, answers: tuple[str, str, str]) -> None:
+def test_answers_of_a_text(text, answers):
     found = Licence.from_text("x", text)
     assert (found.commercial, found.share_alike, found.attribution) == answers
 
@@ -43,7 +43,7 @@ licences = st.lists(st.builds(Licence, st.text(), answer, answer, answer, st.tex
 
 
 @given(licences, licences)
-def test_more_parts_never_loosen(first: list[Licence], more: list[Licence]) -> None:
+def test_more_parts_never_loosen(first, more):
     one, both = Terms(tuple(first)), Terms((*first, *more))
     if first:
         assert ORDER[both.commercial] <= ORDER[one.commercial]
@@ -56,7 +56,7 @@ def test_more_parts_never_loosen(first: list[Licence], more: list[Licence]) -> N
     assert one.permitted("hub", False) == one
 
 
-def test_permission_is_recorded_and_goes_to_nobody_else() -> None:
+def test_permission_is_recorded_and_goes_to_nobody_else():
     stated = Licence.from_text("pictures", "CC BY 4.0", stated=True)
     terms = Terms((Licence.from_text("teacher", ANIME), stated)).permitted("train", True)
     assert {k: terms.plain()[k] for k in ("commercial", "share_alike", "attribution", "text")} == {
@@ -71,7 +71,7 @@ def test_permission_is_recorded_and_goes_to_nobody_else() -> None:
     assert terms.permitted("hub", True).permission == ("train", "hub")
 
 
-def test_what_is_stored_comes_back_and_damage_is_unknown() -> None:
+def test_what_is_stored_comes_back_and_damage_is_unknown():
     terms = Terms((Licence.from_text("teacher", ANIME, "https://x"),)).permitted("hub", True)
     assert read_terms(terms.json()) == read_terms(json.loads(terms.json())) == terms
     loose = terms.plain() | {"commercial": "yes", "permission": []}  # edited by hand

@@ -7,7 +7,7 @@ from skimage import data
 from distill.data.faces import lbp_faces
 
 
-def test_the_astronaut_s_face() -> None:
+def test_the_astronaut_s_face():
     """Her forehead starts near row 75, her chin ends near 160; the face spans 185 to 260."""
     box = lbp_faces(data.astronaut())[0].box
     assert 55 <= box.top <= 85
@@ -16,7 +16,7 @@ def test_the_astronaut_s_face() -> None:
     assert 250 <= box.left + box.width <= 290
 
 
-def test_the_largest_of_two_faces() -> None:
+def test_the_largest_of_two_faces():
     """The same face at half its size beside it changes nothing."""
     photo = data.astronaut()[:256, 100:356]
     alone = lbp_faces(photo)[0].box
@@ -27,10 +27,10 @@ def test_the_largest_of_two_faces() -> None:
 
 
 @pytest.mark.parametrize("shape", [(256, 256, 3), (64, 90, 3), (10, 10, 3)])
-def test_no_face_in_a_flat_picture(shape: tuple[int, int, int]) -> None:
+def test_no_face_in_a_flat_picture(shape):
     assert lbp_faces(np.full(shape, 128, np.uint8)) == []
 
 
 @pytest.mark.parametrize("name", ["chelsea", "coffee"])
-def test_no_face_in_a_cat_or_a_cup(name: str) -> None:
+def test_no_face_in_a_cat_or_a_cup(name):
     assert lbp_faces(getattr(data, name)()) == []

@@ -41,9 +41,7 @@ def a_run(folder: Path, **settings: object) -> None:
     (folder / "config.yaml").write_text(yaml.safe_dump(settings))
 
 
-def test_every_place_is_named_and_nothing_is_deleted(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_every_place_is_named_and_nothing_is_deleted(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("DISTILL_CACHE", str(tmp_path / "cache"))
     root = a_set(Path("data/pairs/toon-p-256"), BERT)  # anna is gone from it
@@ -93,7 +91,7 @@ def test_every_place_is_named_and_nothing_is_deleted(
 
 
 @pytest.fixture
-def taken(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def taken(tmp_path, monkeypatch):
     """A set from which anna was taken down, after two runs had learnt from it, and one had not."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("DISTILL_CACHE", str(tmp_path / "cache"))
@@ -116,7 +114,7 @@ def taken(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return root
 
 
-def test_a_run_is_bound_by_what_it_learnt_from(taken: Path) -> None:
+def test_a_run_is_bound_by_what_it_learnt_from(taken):
     assert withdrawn(Path("runs/both/export/student.onnx")) == 1
     assert not withdrawn(Path("runs/bert/export/student.onnx"))
     Path("runs/both").rename("renamed")  # and its student by its content
@@ -127,14 +125,14 @@ def test_a_run_is_bound_by_what_it_learnt_from(taken: Path) -> None:
     assert not withdrawn(Path("bert.onnx"))
 
 
-def test_a_set_that_is_renamed_keeps_it(taken: Path) -> None:
+def test_a_set_that_is_renamed_keeps_it(taken):
     a_run(Path("others/late"), data={"root": str(taken)})
     write_sides(Path("others/late/pairs.tsv"), [(f"{ANNA.pair_name}.png", "train")])
     taken.rename("data/pairs/renamed")
     assert withdrawn(Path("others/late/checkpoints/last.ckpt")) == 1
 
 
-def test_a_copy_with_other_names_is_known_by_its_pictures(taken: Path) -> None:
+def test_a_copy_with_other_names_is_known_by_its_pictures(taken):
     copy = Path("elsewhere/copy")
     (copy / f"train/photo/{ANNA.pair_name}.png").rename(copy / "train/photo/x.png")
     (copy / "photos.tsv").unlink()
@@ -148,7 +146,7 @@ def test_a_copy_with_other_names_is_known_by_its_pictures(taken: Path) -> None:
     assert set_with_takedown(Terms(()), taken) == Terms(())
 
 
-def test_another_photo_of_the_same_name_is_not_meant(taken: Path) -> None:
+def test_another_photo_of_the_same_name_is_not_meant(taken):
     other = a_set(Path("data/pairs/other"), ANNA)
     (other / "train/photo").mkdir(parents=True)
     (other / f"train/photo/{ANNA.pair_name}.png").write_bytes(b"someone else")
@@ -158,7 +156,7 @@ def test_another_photo_of_the_same_name_is_not_meant(taken: Path) -> None:
     assert set_with_takedown(Terms(()), other) == Terms(())
 
 
-def test_it_is_published_for_a_reason_alone(taken: Path) -> None:
+def test_it_is_published_for_a_reason_alone(taken):
     path = Path("runs/both/export/student.onnx")
     terms = with_takedown(Terms(()), path)
     for reason in (None, " "):

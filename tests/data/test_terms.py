@@ -38,7 +38,7 @@ def of_run(*words: str, recipe: str = "distill") -> Terms:
 
 
 @pytest.fixture
-def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def here(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     monkeypatch.delenv("DISTILL_WEIGHTS", raising=False)
     return tmp_path
@@ -57,7 +57,7 @@ def checkpoint(path: Path, *words: str, **more: Any) -> Path:
     return path
 
 
-def test_a_student_of_the_package_passes_its_terms_on(here: Path) -> None:
+def test_a_student_of_the_package_passes_its_terms_on(here):
     own = [pairs(here / "mine"), "style=own", "style.licence=MIT"]
     assert of_run(*own).commercial == "yes"
     found = of_run(*own, "init=zoo:hayao")
@@ -75,7 +75,7 @@ def test_a_student_of_the_package_passes_its_terms_on(here: Path) -> None:
     assert of_run(*own, "init=gone.onnx").commercial == "unknown"
 
 
-def test_typed_words_do_not_loosen_a_published_teacher(here: Path, tmp_path: Path) -> None:
+def test_typed_words_do_not_loosen_a_published_teacher(here, tmp_path):
     word = "style.licence=MIT"
     assert of_run("style=hayao", word).commercial == "no"
     for words in (
@@ -93,7 +93,7 @@ def test_typed_words_do_not_loosen_a_published_teacher(here: Path, tmp_path: Pat
     assert of_run("style=toon", "style.licence=research only", "data=demo").commercial == "no"
 
 
-def test_renamed_weights_are_known_by_their_content(here: Path, monkeypatch: Any) -> None:
+def test_renamed_weights_are_known_by_their_content(here, monkeypatch):
     (here / "mine.pt").write_bytes(b"weights")
     digest = hashlib.sha256(b"weights").hexdigest()  # of a published file
     entry = {"name": "x", "file": "x.pt", "sha256": digest, "git_blob": None,
@@ -103,7 +103,7 @@ def test_renamed_weights_are_known_by_their_content(here: Path, monkeypatch: Any
     assert of_run(*words).commercial == "no"
 
 
-def test_a_run_is_a_teacher_or_a_start_with_its_terms(here: Path) -> None:
+def test_a_run_is_a_teacher_or_a_start_with_its_terms(here):
     first = checkpoint(here / "runs/a/checkpoints/best.ckpt", "style=hayao")  # from before terms
     words = ["style=custom", "style.licence=MIT", "licence.pictures=CC0"]
     assert of_run(*words, "teacher.path=runs/a").commercial == "no"
@@ -121,7 +121,7 @@ def test_a_run_is_a_teacher_or_a_start_with_its_terms(here: Path) -> None:
     assert terms.terms_of(loop).commercial == "unknown"
 
 
-def test_a_labelled_set_is_no_pairs_of_ones_own(here: Path) -> None:
+def test_a_labelled_set_is_no_pairs_of_ones_own(here):
     """Nor its folders, shards, or its drawings as a domain or a teacher."""
     root = here / "data/pairs/quiet"
     for side in ("photo", "stylized"):
@@ -147,7 +147,7 @@ def test_a_labelled_set_is_no_pairs_of_ones_own(here: Path) -> None:
     assert terms.kept_terms(root) == said.chain
 
 
-def test_a_set_keeps_others_terms_and_its_owners_last_word(here: Path) -> None:
+def test_a_set_keeps_others_terms_and_its_owners_last_word(here):
     def keep(*words: str) -> Terms:
         settings = compose.load("prepare", ["style=toon", "photos=p", *words], Prepare)
         terms.keep_terms(here, settings)
@@ -185,7 +185,7 @@ flickr/b.jpg,Bert,,CC BY-NC 4.0
 """
 
 
-def test_terms_of_photos_by_folder_and_photo(here: Path) -> None:
+def test_terms_of_photos_by_folder_and_photo(here):
     (here / "p").mkdir()
     (here / "p/terms.csv").write_text(ROWS)
     labelled(here / "set", "flickr/a.jpg", "flickr/x/c.jpg", "flickr/b.jpg", "d.png", "e.jpg")
@@ -218,7 +218,7 @@ def test_terms_of_photos_by_folder_and_photo(here: Path) -> None:
         ("", "want.* photo,author,source,licence"),
     ],
 )
-def test_a_table_of_terms_that_is_none(tmp_path: Path, content: str, reason: str) -> None:
+def test_a_table_of_terms_that_is_none(tmp_path, content, reason):
     (tmp_path / "metadata.csv").write_bytes(content.encode(errors="surrogateescape"))
     assert read_photo_terms(tmp_path) == {}  # a manifest that says nothing of terms
     (tmp_path / "terms.csv").write_bytes(content.encode(errors="surrogateescape"))
@@ -226,20 +226,20 @@ def test_a_table_of_terms_that_is_none(tmp_path: Path, content: str, reason: str
         read_photo_terms(tmp_path)
 
 
-def test_the_columns_of_a_manifest(tmp_path: Path) -> None:
+def test_the_columns_of_a_manifest(tmp_path):
     text = 'file_name,label,author,license\na.png,"cat,\nblack",Ann,CC0\n'
     (tmp_path / "metadata.csv").write_text(text)
     assert read_photo_terms(tmp_path) == {"a.png": PhotoTerms("Ann", "", "CC0")}
     assert read_photo_terms(Address(f"file://{tmp_path}")) == read_photo_terms(tmp_path)
 
 
-def test_a_table_as_a_spreadsheet_writes_it(tmp_path: Path) -> None:
+def test_a_table_as_a_spreadsheet_writes_it(tmp_path):
     text = "\ufeffFile;Photographer;License\r\n.\\a\\b.jpg;Ängström;CC0\r\n"
     (tmp_path / "terms.csv").write_text(text, encoding="utf-8")
     assert read_photo_terms(tmp_path) == {"a/b.jpg": PhotoTerms("Ängström", "", "CC0")}
 
 
-def test_many_photographers_are_counted(tmp_path: Path) -> None:
+def test_many_photographers_are_counted(tmp_path):
     links = photo_links("photos", (PhotoTerms(f"a{n % 100}", "", "CC0") for n in range(1000)))
     assert [(e.of, e.text) for e in links] == [("photos: 1,000 by 100 photographers", "CC0")]
 
@@ -248,7 +248,7 @@ def stated(pictures: str) -> LicenceSettings:
     return LicenceSettings(pictures=pictures)
 
 
-def test_a_finished_run_takes_a_later_word(here: Path) -> None:
+def test_a_finished_run_takes_a_later_word(here):
     (here / "runs/a").mkdir(parents=True)
     (here / "runs/a/config.yaml").write_text("photos: p\n")
     first = Terms((Licence.from_text("teacher toon", "MIT"), Licence("photos")))
@@ -270,7 +270,7 @@ def test_a_finished_run_takes_a_later_word(here: Path) -> None:
         others.restated("CC0")
 
 
-def test_a_later_word_reaches_what_was_made_of_the_run(here: Path) -> None:
+def test_a_later_word_reaches_what_was_made_of_the_run(here):
     (here / "runs/a").mkdir(parents=True)
     (here / "runs/b").mkdir()
     for name in "ab":
@@ -291,7 +291,7 @@ def test_a_later_word_reaches_what_was_made_of_the_run(here: Path) -> None:
     ]  # fmt: skip
 
 
-def test_no_word_loosens_a_file_that_was_fetched(here: Path) -> None:
+def test_no_word_loosens_a_file_that_was_fetched(here):
     said = Terms((Licence.from_text("photos", "CC BY-NC 4.0", stated=True), Licence("pictures b")))
     path = checkpoint(here / "fetched/x.ckpt", "style=toon", terms=said.plain())
     found = terms.state_terms(path, stated("CC0"))
@@ -301,12 +301,12 @@ def test_no_word_loosens_a_file_that_was_fetched(here: Path) -> None:
     ]  # fmt: skip
 
 
-def test_a_takedown_is_no_picture_of_ones_own() -> None:
+def test_a_takedown_is_no_picture_of_ones_own():
     down = Licence(TAKEN_DOWN, "unknown", text="taken down: 1 picture; accepted: x", stated=True)
     assert down in Terms((down, Licence("photos"))).restated("CC0").chain
 
 
-def test_a_table_of_all_photos_replaces_an_earlier_word_on_all() -> None:
+def test_a_table_of_all_photos_replaces_an_earlier_word_on_all():
     def rows(when: str) -> Licence:
         return Licence.from_text("photos: 2", "MIT", stated=True, note=f"stated {when}")
 
@@ -322,7 +322,7 @@ def test_a_table_of_all_photos_replaces_an_earlier_word_on_all() -> None:
     assert fetched.commercial == "no"
 
 
-def test_a_chain_read_anew_says_the_same(here: Path) -> None:
+def test_a_chain_read_anew_says_the_same(here):
     rows = [Licence.from_text("photos: 2 by A", "CC0", "u", stated=True), Licence("photos")]
     first = Terms((Licence.from_text("teacher t", "MIT"), *rows))
     assert first.amended(rows) == first.amended(rows, fresh=True) == first
@@ -332,7 +332,7 @@ def test_a_chain_read_anew_says_the_same(here: Path) -> None:
     assert all_said.amended(rows).chain[-1] == Licence("photos")  # a photo came that has no row
 
 
-def test_one_word_is_enough_for_a_style_picture(here: Path) -> None:
+def test_one_word_is_enough_for_a_style_picture(here):
     Image.new("RGB", (64, 64)).save(here / "look.png")
     words = ["style_image=look.png", "photos=p", "licence.pictures=CC0"]
     assert of_run(*words, recipe="picture").commercial == "yes"
@@ -341,7 +341,7 @@ def test_one_word_is_enough_for_a_style_picture(here: Path) -> None:
 
 
 @pytest.mark.parametrize("folder", ["celeba", "CelebA-HQ/x", "p/lfw", "FFHQ_256", "p"])
-def test_one_licence_over_a_research_collection_is_asked_about(here: Path, folder: str) -> None:
+def test_one_licence_over_a_research_collection_is_asked_about(here, folder):
     (here / folder).mkdir(parents=True)
     (here / "p/mine/imagenet").mkdir(parents=True, exist_ok=True)
     (here / "p/mine/imagenet/a.jpg").touch()
@@ -370,7 +370,7 @@ def test_one_licence_over_a_research_collection_is_asked_about(here: Path, folde
         check("null", folder)
 
 
-def test_a_set_remembers_what_collection_it_was_labelled_from(here: Path) -> None:
+def test_a_set_remembers_what_collection_it_was_labelled_from(here):
     made = Manifest("/data/CelebA/img", "toon", "0" * 16)
     write_manifest(here / "set", made, {"train": 1, "val": 0, "test": 0})
     words = ["style=toon", "photos=p", "data.root=set", "licence.pictures=CC0"]
@@ -379,7 +379,7 @@ def test_a_set_remembers_what_collection_it_was_labelled_from(here: Path) -> Non
         terms.check_stated(run.licence, run)
 
 
-def test_every_shipped_student_carries_its_terms() -> None:
+def test_every_shipped_student_carries_its_terms():
     bound = {"hayao": "no", "hayao-small": "no", "whitebox": "no"}
     for name in zoo.shipped():
         answer = bound.get(name, "yes")

@@ -29,7 +29,7 @@ HOW: dict[str, Any] = {"prompt": "ink", "strength": 0.6, "steps": 4}
 
 
 @pytest.mark.parametrize("missing", ["diffusers", "transformers"])
-def test_without_a_library_one_line_says_how_it_is_had(tmp_path, monkeypatch, missing) -> None:
+def test_without_a_library_one_line_says_how_it_is_had(tmp_path, monkeypatch, missing):
     place = "distill_diffusion.diffusion_teacher.find_spec"
     monkeypatch.setattr(place, lambda name: None if name == missing else name)
     with pytest.raises(DistillError) as error:
@@ -39,7 +39,7 @@ def test_without_a_library_one_line_says_how_it_is_had(tmp_path, monkeypatch, mi
     )
 
 
-def test_a_library_that_lacks_one_of_its_own_is_one_line() -> None:
+def test_a_library_that_lacks_one_of_its_own_is_one_line():
     """The library imports its parts when they are asked for, and raises an error of its own."""
 
     @pipeline_files.library("teacher.pipeline=x")
@@ -98,7 +98,7 @@ def by_hand(pipe: Any, photo: torch.Tensor, **how: Any) -> torch.Tensor:
 
 
 @pytest.mark.campaign
-def test_draws_what_the_library_draws_after_a_picture(diffusers, files) -> None:
+def test_draws_what_the_library_draws_after_a_picture(diffusers, files):
     pipe = diffusers.StableDiffusionImg2ImgPipeline.from_pretrained(files["sd"])
     how = {"prompt": "ink", "negative_prompt": "pen", "strength": 0.6, "guidance_scale": 3.0}
     expected = by_hand(pipe, PHOTOS[0], num_inference_steps=4, **how)
@@ -108,7 +108,7 @@ def test_draws_what_the_library_draws_after_a_picture(diffusers, files) -> None:
 
 
 @pytest.mark.campaign
-def test_instruct_pix2pix(diffusers, files) -> None:
+def test_instruct_pix2pix(diffusers, files):
     pipe = diffusers.StableDiffusionInstructPix2PixPipeline.from_pretrained(files["p2p"])
     how = {"prompt": "ink", "guidance_scale": 3.0, "image_guidance_scale": 1.2}
     expected = by_hand(pipe, PHOTOS[0], num_inference_steps=3, **how)
@@ -117,14 +117,14 @@ def test_instruct_pix2pix(diffusers, files) -> None:
 
 
 @pytest.mark.slow
-def test_sdxl_turbo(diffusers, files) -> None:
+def test_sdxl_turbo(diffusers, files):
     pipe = diffusers.StableDiffusionXLImg2ImgPipeline.from_pretrained(files["sdxl"])
     how = {"prompt": "ink", "strength": 0.5, "num_inference_steps": 2, "guidance_scale": 0.0}
     found = drawn(files["sdxl"], prompt="ink", strength=0.5, steps=2, guidance=0.0)
     torch.testing.assert_close(found[:1], by_hand(pipe, PHOTOS[0], **how), rtol=0, atol=1e-5)
 
 
-def test_kontext_draws_one_picture_at_a_time(diffusers, files) -> None:
+def test_kontext_draws_one_picture_at_a_time(diffusers, files):
     """To it several pictures would be references of one."""
     pipe = diffusers.FluxKontextPipeline.from_pretrained(files["kontext"])
     own = {"width": 40, "height": 32, "max_area": 40 * 32, "_auto_resize": False}
@@ -142,7 +142,7 @@ def test_kontext_draws_one_picture_at_a_time(diffusers, files) -> None:
 
 
 @pytest.mark.slow
-def test_a_controlnet_sees_the_photo_or_its_edges(diffusers, files) -> None:
+def test_a_controlnet_sees_the_photo_or_its_edges(diffusers, files):
     net = diffusers.ControlNetModel.from_pretrained(files["controlnet"])
     kind = diffusers.StableDiffusionControlNetImg2ImgPipeline
     pipe = kind.from_pretrained(files["sd"], controlnet=net)
@@ -157,7 +157,7 @@ def test_a_controlnet_sees_the_photo_or_its_edges(diffusers, files) -> None:
 
 
 @pytest.mark.slow
-def test_lora_weights_count_by_their_scale(files) -> None:
+def test_lora_weights_count_by_their_scale(files):
     plain = drawn(files["sd"], **HOW)
     with_lora = drawn(files["sd"], lora=files["lora"], **HOW)
     by_folder = drawn(files["sd"], lora=str(Path(files["lora"]).parent), **HOW)
@@ -167,7 +167,7 @@ def test_lora_weights_count_by_their_scale(files) -> None:
     assert not torch.allclose(with_lora, plain, atol=1e-4)
 
 
-def test_lora_weights_of_another_network_are_refused(files, tmp_path) -> None:
+def test_lora_weights_of_another_network_are_refused(files, tmp_path):
     from safetensors.torch import save_file
 
     for name, key in (("foreign", "foo"), ("other", "unet.no.such.layer.lora_A.weight")):
@@ -178,7 +178,7 @@ def test_lora_weights_of_another_network_are_refused(files, tmp_path) -> None:
 
 @pytest.mark.parametrize("kind", ["sd", "p2p"])
 @pytest.mark.campaign
-def test_a_picture_is_the_same_whatever_the_batch(files, kind: str) -> None:
+def test_a_picture_is_the_same_whatever_the_batch(files, kind):
     how = HOW if kind == "sd" else {"prompt": "ink", "steps": 3}
     teacher = DiffusionTeacher(files[kind], **how)
     with torch.inference_mode():
@@ -189,7 +189,7 @@ def test_a_picture_is_the_same_whatever_the_batch(files, kind: str) -> None:
     assert not torch.allclose(other, together, atol=1e-3)
 
 
-def test_sizes(files) -> None:
+def test_sizes(files):
     teacher = DiffusionTeacher(files["sd"], **HOW)
     with torch.inference_mode():
         assert teacher(PHOTOS[..., :27, :38]).shape == (3, 3, 27, 38)
@@ -201,13 +201,13 @@ def test_sizes(files) -> None:
     assert 0 <= large.min() < large.max() <= 1
 
 
-def test_bfloat16_draws_nearly_the_same(files) -> None:
+def test_bfloat16_draws_nearly_the_same(files):
     fine, rough = drawn(files["sd"], **HOW), drawn(files["sd"], dtype="bfloat16", **HOW)
     assert rough.dtype == torch.float32
     assert 0 < (fine - rough).abs().mean() < 0.02
 
 
-def test_the_fingerprint_follows_files_and_settings_and_not_the_path(files, tmp_path) -> None:
+def test_the_fingerprint_follows_files_and_settings_and_not_the_path(files, tmp_path):
     known = DiffusionTeacher(files["sd"], **HOW).fingerprint()
     changes: list[dict[str, Any]] = [
         {"prompt": "pen"}, {"negative_prompt": "pen"}, {"strength": 0.5}, {"guidance": 2.0},
@@ -225,7 +225,7 @@ def test_the_fingerprint_follows_files_and_settings_and_not_the_path(files, tmp_
     assert DiffusionTeacher(str(moved), **HOW).fingerprint() != known
 
 
-def test_a_copy_for_another_process_reads_the_files_anew(files) -> None:
+def test_a_copy_for_another_process_reads_the_files_anew(files):
     teacher = DiffusionTeacher(files["sd"], **HOW)
     with torch.inference_mode():
         expected = teacher(PHOTOS)
@@ -242,7 +242,7 @@ def message(*args: Any, **how: Any) -> str:
     return str(error.value)
 
 
-def test_what_is_missing_or_not_taken_is_one_line(files, tmp_path) -> None:
+def test_what_is_missing_or_not_taken_is_one_line(files, tmp_path):
     sd = files["sd"]
     assert "teacher.pipeline: missing; name a folder" in message(None)
     assert "teacher.pipeline=./gone: no such folder" in message("./gone", **HOW)
@@ -270,7 +270,7 @@ def test_what_is_missing_or_not_taken_is_one_line(files, tmp_path) -> None:
     )
 
 
-def test_a_name_on_the_hub_that_is_not_there(diffusers, monkeypatch) -> None:
+def test_a_name_on_the_hub_that_is_not_there(diffusers, monkeypatch):
     import huggingface_hub.constants as constants
 
     monkeypatch.setattr(constants, "HF_HUB_OFFLINE", True)
@@ -280,7 +280,7 @@ def test_a_name_on_the_hub_that_is_not_there(diffusers, monkeypatch) -> None:
         )
 
 
-def test_a_commit_on_the_hub_is_the_identity(files, monkeypatch, tmp_path) -> None:
+def test_a_commit_on_the_hub_is_the_identity(files, monkeypatch, tmp_path):
     """The library says where it has put the files: in a folder named after the commit."""
     import diffusers
 
@@ -304,7 +304,7 @@ def test_a_commit_on_the_hub_is_the_identity(files, monkeypatch, tmp_path) -> No
     assert len(asked) == 2
 
 
-def test_damaged_and_foreign_files(files, tmp_path) -> None:
+def test_damaged_and_foreign_files(files, tmp_path):
     folder = shutil.copytree(files["sd"], tmp_path / "bad")
     (weights,) = (folder / "unet").glob("*.safetensors")
     weights.write_bytes(b"cut short")
@@ -320,7 +320,7 @@ def test_damaged_and_foreign_files(files, tmp_path) -> None:
         assert said in message(str(folder), **HOW)
 
 
-def test_a_blackened_picture_is_no_label(files, monkeypatch) -> None:
+def test_a_blackened_picture_is_no_label(files, monkeypatch):
     import diffusers
 
     class Answer:
@@ -343,7 +343,7 @@ def test_a_blackened_picture_is_no_label(files, monkeypatch) -> None:
 
 
 @pytest.mark.slow
-def test_a_student_of_a_pipeline(here: Path, files, capsys) -> None:
+def test_a_student_of_a_pipeline(here, files, capsys):
     words = ["style=custom", "style.name=ink", "teacher=diffusion", "teacher.prompt=ink, pen"]
     words += [f"teacher.pipeline={files['sd']}", "teacher.strength=0.5", "teacher.steps=2"]
     words += ["teacher.more={eta: 0.5}"]
@@ -376,7 +376,7 @@ def test_a_student_of_a_pipeline(here: Path, files, capsys) -> None:
 
 
 @pytest.mark.slow
-def test_commands_end_in_one_line(here: Path, files, capsys) -> None:
+def test_commands_end_in_one_line(here, files, capsys):
     words = ["style=custom", "teacher=diffusion", "photos=photos", *SMALL]
     for more, said in (
         ([], "teacher.pipeline: missing"),

@@ -46,21 +46,21 @@ def card_of(text: str) -> tuple[dict, str]:
 
 
 @pytest.fixture
-def carded(here: Path) -> Path:
+def carded(here):
     """The photos of `here` as shards with a card, in the working folder."""
     assert prepared(*CARD) == 0
     return here
 
 
 @pytest.fixture
-def shared(carded: Path) -> Path:
+def shared(carded):
     """The same, and pushed into the folder that is given."""
     assert run(hub, *PUSH) == 0
     return carded / "shared"
 
 
 @pytest.mark.campaign
-def test_the_card_says_how_the_shards_are_read(carded: Path) -> None:
+def test_the_card_says_how_the_shards_are_read(carded):
     head, body = card_of((carded / ROOT / "README.md").read_text())
     assert head["license"] == "cc-by-4.0"
     patterns = {each["split"]: each["path"] for each in head["configs"][0]["data_files"]}
@@ -88,7 +88,7 @@ def test_the_card_says_how_the_shards_are_read(carded: Path) -> None:
     assert contents(carded / ROOT) == before
 
 
-def test_the_card_goes_to_an_address(here: Path) -> None:
+def test_the_card_goes_to_an_address(here):
     there = "memory://store/set"
     try:
         assert prepared(f"data.root={there}", *CARD) == 0
@@ -100,7 +100,7 @@ def test_the_card_goes_to_an_address(here: Path) -> None:
 
 
 @pytest.mark.slow
-def test_there_and_back(shared: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_there_and_back(shared, capsys):
     own, there = visible(shared.parent / ROOT), visible(shared)
     assert own.keys() - there.keys() == {"set/skipped.tsv", "published.txt"}
     assert there.keys() - own.keys() == {"sha256sums.txt"}
@@ -131,7 +131,7 @@ def test_there_and_back(shared: Path, capsys: pytest.CaptureFixture[str]) -> Non
 
 
 @pytest.mark.slow
-def test_names_of_photos_that_were_left_out_stay_at_home(carded: Path) -> None:
+def test_names_of_photos_that_were_left_out_stay_at_home(carded):
     root, shard = Address(carded / ROOT), next((carded / ROOT / "index").iterdir()).stem
     row, rows = read_shard_row(root, shard), read_rows_of(root, shard)
     write_part(root, replace(row, skipped={"'Somebody_0001.png'": "cut short"}), rows)
@@ -144,9 +144,7 @@ def test_names_of_photos_that_were_left_out_stay_at_home(carded: Path) -> None:
 
 
 @pytest.mark.slow
-def test_what_is_damaged_is_neither_pushed_nor_taken(
-    shared: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_what_is_damaged_is_neither_pushed_nor_taken(shared, capsys):
     name = next((shared / "shards").iterdir()).name
     own, there = Path(ROOT, "shards", name), shared / "shards" / name
     there.write_bytes(there.read_bytes()[:-1] + b"x")
@@ -170,9 +168,7 @@ def test_what_is_damaged_is_neither_pushed_nor_taken(
 
 
 @pytest.mark.slow
-def test_another_version_replaces_all_of_the_old_one(
-    shared: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_another_version_replaces_all_of_the_old_one(shared, capsys):
     assert run(hub, *PULL) == 0
     photo = next(Path("photos").iterdir())
     Path("drop.txt").write_text(f"{photo.name}\n")
@@ -197,7 +193,7 @@ def test_another_version_replaces_all_of_the_old_one(
 
 
 @pytest.mark.campaign
-def test_packed_and_unpacked_a_set_keeps_its_card(here: Path) -> None:
+def test_packed_and_unpacked_a_set_keeps_its_card(here):
     assert run(prepare, "photos=photos", "data.root=set", *SMALL, *CARD) == 0
     text = Path("set/README.md").read_text()
     Path("set/README.md").write_text(text.replace("## Sources", "## Sources\n\nMy own words.\n"))
@@ -222,8 +218,6 @@ def test_packed_and_unpacked_a_set_keeps_its_card(here: Path) -> None:
         (["pull", "data.root=gs://b/set"], "data.root=gs://b/set: a set is pushed from a local"),
     ],
 )
-def test_an_address_is_refused(
-    words: list[str], line: str, here: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_an_address_is_refused(words, line, here, capsys):
     assert run(hub, *words, "repo=./shared") == 1
     assert last_line(capsys).startswith(f"error: {line}")

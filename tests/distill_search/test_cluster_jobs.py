@@ -32,7 +32,7 @@ WAITS = (
 
 
 @pytest.fixture(autouse=True)
-def _elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def _elsewhere(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     paths = [str(Path(stand_training.__file__).parents[1]), *sys.path]
     monkeypatch.setenv("PYTHONPATH", os.pathsep.join(paths))
@@ -58,7 +58,7 @@ def outcome(job: ClusterJob) -> Outcome:
 
 @pytest.mark.parametrize("cluster", ["local", "debug"])
 @pytest.mark.campaign
-def test_a_job_is_a_command_whose_end_is_told(cluster: str):
+def test_a_job_is_a_command_whose_end_is_told(cluster):
     log = Path("log")
     jobs = ClusterJobs(launcher(f"cluster={cluster}"), Path("jobs"))
     job = jobs.start([sys.executable, "-c", "import sys; sys.exit('error: no good')"], log)
@@ -69,7 +69,7 @@ def test_a_job_is_a_command_whose_end_is_told(cluster: str):
 
 
 @pytest.mark.parametrize("interrupted", [False, True])
-def test_a_job_that_leaves_no_result_has_failed(interrupted: bool, monkeypatch: pytest.MonkeyPatch):
+def test_a_job_that_leaves_no_result_has_failed(interrupted, monkeypatch):
     """As when its node is gone; not where it was told to end, perhaps while it was queued."""
     jobs = ClusterJobs(launcher("cluster=local"), Path("jobs"))
     job = jobs.start([sys.executable, "-c", WAITS], Path("log"))
@@ -99,13 +99,13 @@ def test_a_parameter_that_submitit_does_not_know_is_one_line():
         ClusterJobs(launcher("cluster=local", "more={unknown_name: 1}"), Path("jobs"))
 
 
-def test_a_missing_submitit_is_one_line(monkeypatch: pytest.MonkeyPatch):
+def test_a_missing_submitit_is_one_line(monkeypatch):
     monkeypatch.setattr(processes, "find_spec", lambda _: None)
     with pytest.raises(DistillError, match=r"needs submitit: pip install 'distill\[slurm\]'"):
         ClusterJobs(launcher(), Path("jobs"))
 
 
-def test_slurm_is_told_what_a_job_needs(monkeypatch: pytest.MonkeyPatch):
+def test_slurm_is_told_what_a_job_needs(monkeypatch):
     monkeypatch.setattr("submitit.slurm.slurm.SlurmExecutor.affinity", lambda *_: 2)
     monkeypatch.setattr("shutil.which", lambda name: f"/bin/{name}")
     words = ["cpus=8", "gpus=1", "memory=16", "partition=fast", "account=us", "minutes=90"]
@@ -142,7 +142,7 @@ def test_when_its_time_is_nearly_up_the_command_saves():
 
 
 @pytest.mark.slow
-def test_a_grid_and_what_dies_in_it(capsys: pytest.CaptureFixture[str]):
+def test_a_grid_and_what_dies_in_it(capsys):
     stand, words = Stand(), ["launcher=submitit", "launcher.cluster=local", "launcher.jobs=2"]
     assert stand.typed("-m", "sweep=x", f"seed=1,{FATAL}", *words) == 1
     assert "jobs go to local" in capsys.readouterr().out

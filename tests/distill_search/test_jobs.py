@@ -45,7 +45,7 @@ class Counted:
 
 
 @pytest.fixture(autouse=True)
-def _quick(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def _quick(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(jobs, "PAUSE", 0.01)
     monkeypatch.setattr(Counted, "at_work", ())
@@ -121,7 +121,7 @@ def test_where_one_cannot_be_started_the_others_are_interrupted():
         (-signal.SIGKILL, "x", Outcome(1, "ended by SIGKILL; log has what it said")),
     ],
 )
-def test_what_an_exit_status_means(status: int, said: str, expected: Outcome):
+def test_what_an_exit_status_means(status, said, expected):
     Path("log").write_text(said)
     assert jobs.outcome_of(status, Path("log")) == expected
 
@@ -147,7 +147,7 @@ def test_the_command_of_one_job_is_the_typed_one_without_its_launcher(monkeypatc
 
 
 @pytest.fixture
-def stand_ins(monkeypatch: pytest.MonkeyPatch) -> None:
+def stand_ins(monkeypatch):
     """Processes train with the stand-in."""
     paths = [str(Path(stand_training.__file__).parents[1]), *sys.path]
     monkeypatch.setenv("PYTHONPATH", os.pathsep.join(paths))

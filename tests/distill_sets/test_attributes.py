@@ -31,7 +31,7 @@ def is_young(number: int) -> bool:
 
 
 @pytest.fixture
-def faces(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def faces(tmp_path, monkeypatch):
     """48 photos of 16 persons, three each, and CelebA's two lists of them."""
     monkeypatch.chdir(tmp_path)
     (tmp_path / "photos").mkdir()

@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
@@ -21,12 +20,12 @@ from support.feature_networks import Corner
 
 
 @pytest.fixture(autouse=True)
-def _cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def _cache(tmp_path, monkeypatch):
     monkeypatch.setenv("DISTILL_CACHE", str(tmp_path / "cache"))
 
 
 @pytest.fixture
-def folder(tmp_path: Path) -> Path:
+def folder(tmp_path):
     """21 pictures, number i with the corner (i, 2i, 3i), and two that cannot be read."""
     where = tmp_path / "pictures"
     where.mkdir()
@@ -41,9 +40,7 @@ def expected(numbers: range) -> np.ndarray:
     return np.outer(numbers, [1, 2, 3]) / 255
 
 
-def test_files_are_read_in_order_without_the_bad_ones(
-    folder: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_files_are_read_in_order_without_the_bad_ones(folder, capsys):
     network = Corner()
     got = features_of_files(network, find_photos(folder), "it")
     np.testing.assert_allclose(got, expected(range(21)), rtol=1e-6)
@@ -52,9 +49,7 @@ def test_files_are_read_in_order_without_the_bad_ones(
     assert sorted(network.seen) == [21 % BATCH] + [BATCH] * (21 // BATCH)
 
 
-def test_the_second_time_no_picture_is_decoded(
-    folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_the_second_time_no_picture_is_decoded(folder, monkeypatch, capsys):
     first = features_of_files(Corner(), find_photos(folder), "it")
     monkeypatch.setattr(feature_sets, "read_photo", lambda *_a, **_k: pytest.fail("decoded"))
     capsys.readouterr()
@@ -77,7 +72,7 @@ def two_changed_places(folder: Path) -> None:
 
 
 @pytest.mark.parametrize("change", [one_changed, one_gone, two_changed_places])
-def test_a_changed_folder_is_computed_anew(folder: Path, change: Callable[[Path], None]) -> None:
+def test_a_changed_folder_is_computed_anew(folder, change):
     before = features_of_files(Corner(), find_photos(folder), "it")
     change(folder)
     network = Corner()
@@ -86,7 +81,7 @@ def test_a_changed_folder_is_computed_anew(folder: Path, change: Callable[[Path]
     assert not np.array_equal(before, after)
 
 
-def test_another_networks_features_are_its_own(folder: Path) -> None:
+def test_another_networks_features_are_its_own(folder):
     features_of_files(Corner(), find_photos(folder), "it")
     other = Corner()
     other.weights += 1
@@ -94,7 +89,7 @@ def test_another_networks_features_are_its_own(folder: Path) -> None:
     assert other.seen
 
 
-def test_pictures_in_memory_are_remembered_too() -> None:
+def test_pictures_in_memory_are_remembered_too():
     pictures = torch.randint(0, 256, (11, 3, 4, 6), dtype=torch.uint8)
     network = Corner()
     first = features_of_set(network, pictures, "T(A)")
@@ -108,7 +103,7 @@ def test_pictures_in_memory_are_remembered_too() -> None:
         assert network.seen
 
 
-def test_two_readable_pictures_are_needed(tmp_path: Path, folder: Path) -> None:
+def test_two_readable_pictures_are_needed(tmp_path, folder):
     for number, readable in enumerate((0, 1)):
         where = tmp_path / str(number)
         where.mkdir()
@@ -120,16 +115,14 @@ def test_two_readable_pictures_are_needed(tmp_path: Path, folder: Path) -> None:
     assert not (tmp_path / "cache").exists()
 
 
-def test_a_file_that_vanishes_is_skipped(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_file_that_vanishes_is_skipped(folder, capsys):
     photos = [*find_photos(folder), Photo(folder / "gone.png", "gone.png")]
     assert len(features_of_files(Corner(), photos, "it")) == 21
     assert "gone.png': cannot be read (No such file" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize("which", ["a", "b", "both"])
-def test_statistics_from_a_file_stand_for_their_folder(
-    folder: Path, tmp_path: Path, which: str
-) -> None:
+def test_statistics_from_a_file_stand_for_their_folder(folder, tmp_path, which):
     """As pytorch-fid and clean-fid save them: NumPy's mean and covariance of the features."""
     other = tmp_path / "other"
     shutil.copytree(folder, other)
@@ -162,7 +155,7 @@ def test_statistics_from_a_file_stand_for_their_folder(
         ({"mu": np.array([{}]), "sigma": np.eye(1)}, "holds no statistics, arrays mu and sigma"),
     ],
 )
-def test_other_files_are_no_statistics(folder: Path, tmp_path: Path, arrays, said: str) -> None:
+def test_other_files_are_no_statistics(folder, tmp_path, arrays, said):
     np.savez(tmp_path / "s.npz", **arrays)
     settings = replace(compose.load("eval_fid", [], EvalFid), features="mobilenet")
     with pytest.raises(DistillError) as error:
@@ -171,9 +164,7 @@ def test_other_files_are_no_statistics(folder: Path, tmp_path: Path, arrays, sai
     assert "\n" not in str(error.value)
 
 
-def test_two_folders_have_one_result_with_and_without_what_is_kept(
-    folder: Path, tmp_path: Path
-) -> None:
+def test_two_folders_have_one_result_with_and_without_what_is_kept(folder, tmp_path):
     """And the kept side is the teacher's: only the other folder goes through the network."""
     other, third = tmp_path / "other", tmp_path / "third"
     shutil.copytree(folder, other)

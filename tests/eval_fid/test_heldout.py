@@ -26,7 +26,7 @@ def scored(*arguments: str) -> tuple[dict, str]:
 
 
 @pytest.mark.campaign
-def test_figures_are_of_the_test_side(here: Path) -> None:
+def test_figures_are_of_the_test_side(here):
     assert go(*STEP) == 0
     on = list(sides(SET).values())
     assert set(on) == {"train", "val", "test"}
@@ -40,9 +40,7 @@ def test_figures_are_of_the_test_side(here: Path) -> None:
 
 
 @pytest.mark.campaign
-def test_a_run_and_a_set_from_before_are_scored_on_validation_and_it_is_said(
-    here: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_run_and_a_set_from_before_are_scored_on_validation_and_it_is_said(here, capsys):
     assert go(*STEP, "data.test_fraction=0") == 0
     manifest = SET / "dataset.json"
     content = json.loads(manifest.read_text())

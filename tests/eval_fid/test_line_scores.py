@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -132,7 +131,7 @@ def test_intervals_resample_persons_and_results_say_so(tmp_path, capsys):
     assert "intervals: 50 resamples of 4 groups (one person's pictures)" in capsys.readouterr().out
 
 
-def test_only_the_teacher_that_labelled_the_set(tmp_path: Path):
+def test_only_the_teacher_that_labelled_the_set(tmp_path):
     """By its fingerprint: toon is in the package, so available everywhere."""
     settings = load("prepare", ["style=toon"], Prepare)
     of = (tmp_path, settings.style, settings.teacher)

@@ -48,7 +48,7 @@ A, B = [10, 20, 30, 40, 50, 60], [100, 110, 120, 130, 140, 150, 160, 170]
 
 
 @pytest.fixture
-def trained(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> dict:
+def trained(tmp_path, monkeypatch):
     """The settings of a run on two domains, of which testA and testB are held out."""
     monkeypatch.chdir(tmp_path)
     for name, levels in (("trainA", [0, 1]), ("trainB", [2, 3]), ("testA", A), ("testB", B)):
@@ -56,7 +56,7 @@ def trained(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> dict:
     return settings("cyclegan", RESNET, root="set")
 
 
-def test_translated_there_and_back(trained: dict) -> None:
+def test_translated_there_and_back(trained):
     found = unpaired_scores.held_out_domains(Shift(30), Shift(-29), trained, chosen())
     assert sorted(found.source[:, 0, 0, 0].tolist()) == A
     assert sorted(found.real[:, 0, 0, 0].tolist()) == B
@@ -68,7 +68,7 @@ def test_translated_there_and_back(trained: dict) -> None:
     assert [len(column) for column in found.columns] == [len(A)] * 3 + [len(B)] * 2
 
 
-def test_the_other_direction(trained: dict) -> None:
+def test_the_other_direction(trained):
     found = unpaired_scores.held_out_domains(
         Shift(-29), Shift(30), trained, chosen("direction=BtoA")
     )
@@ -77,7 +77,7 @@ def test_the_other_direction(trained: dict) -> None:
     assert found.titles[1:3] == ("B to A", "B to A to B")
 
 
-def test_scores_are_the_formulas_on_the_halves(trained: dict) -> None:
+def test_scores_are_the_formulas_on_the_halves(trained):
     """Of greys the Fréchet distance is that of one number, times its three equal channels."""
     found = unpaired_scores.held_out_domains(Shift(30), Shift(-29), trained, chosen())
     scores = unpaired_scores.score_domains(found, Corner(), chosen("bootstrap=0"))
@@ -107,7 +107,7 @@ def test_scores_are_the_formulas_on_the_halves(trained: dict) -> None:
     assert similarity["PSNR (dB), identity: B → B to B"]["value"] == pytest.approx(psnr, abs=1e-3)
 
 
-def test_who_is_in_both_domains_is_not_compared_with_himself(trained: dict, tmp_path: Path) -> None:
+def test_who_is_in_both_domains_is_not_compared_with_himself(trained, tmp_path):
     """The floor is of different persons; with everyone in both domains the others are too."""
     grey(tmp_path / "both/testA", B)
     grey(tmp_path / "both/testB", B)
@@ -124,7 +124,7 @@ def test_who_is_in_both_domains_is_not_compared_with_himself(trained: dict, tmp_
 
 
 @pytest.mark.parametrize(("direction", "place"), [("AtoB", "eval"), ("BtoA", "eval/BtoA")])
-def test_the_command_on_a_cyclegan(trained: dict, tmp_path, capsys, direction, place) -> None:
+def test_the_command_on_a_cyclegan(trained, tmp_path, capsys, direction, place):
     there, back = built(RESNET, seed=1), built(RESNET, seed=2)
     write(tmp_path / "runs/c", trained, a_to_b=there, b_to_a=back)
     words = ["run=c", "features=none", f"direction={direction}", "bootstrap=5"]
@@ -138,7 +138,7 @@ def test_the_command_on_a_cyclegan(trained: dict, tmp_path, capsys, direction, p
     assert sheet.size == (5 * (SIDE + 4) + 4, 18 + 6 * (SIDE + 4) + 4)
 
 
-def test_bad_pictures_are_named_and_left_out(trained: dict, tmp_path, capsys) -> None:
+def test_bad_pictures_are_named_and_left_out(trained, tmp_path, capsys):
     (tmp_path / "set/testA/Personz_0001.png").write_bytes(b"no picture")
     found = unpaired_scores.held_out_domains(Shift(0), Shift(0), trained, chosen())
     assert len(found.source) == len(A)
@@ -153,7 +153,7 @@ def test_bad_pictures_are_named_and_left_out(trained: dict, tmp_path, capsys) ->
         (["photos=few"], "1 held-out picture of A and 1 of B: too few"),
     ],
 )
-def test_what_goes_wrong_is_one_line(trained: dict, tmp_path, capsys, monkeypatch, words, said):
+def test_what_goes_wrong_is_one_line(trained, tmp_path, capsys, monkeypatch, words, said):
     for name in "AB":
         grey(tmp_path / "few" / f"train{name}", [1])
         grey(tmp_path / "few" / f"test{name}", [1])
@@ -169,7 +169,7 @@ def test_what_goes_wrong_is_one_line(trained: dict, tmp_path, capsys, monkeypatc
 
 
 @pytest.mark.parametrize("direction", ["AtoB", "BtoA"])
-def test_pairs_in_both_directions(tmp_path: Path, direction: str) -> None:
+def test_pairs_in_both_directions(tmp_path, direction):
     grey(tmp_path / "p/val/A", A)
     grey(tmp_path / "p/val/B", [level + 100 for level in A])
     said = settings("pix2pix", RESNET, root=str(tmp_path / "p"), direction=direction)
@@ -180,7 +180,7 @@ def test_pairs_in_both_directions(tmp_path: Path, direction: str) -> None:
     assert sorted(found.input[:, 0, 0, 0].tolist()) == (A if step > 0 else [v + 100 for v in A])
 
 
-def test_scores_of_pairs_name_input_target_and_generator(tmp_path: Path) -> None:
+def test_scores_of_pairs_name_input_target_and_generator(tmp_path):
     grey(tmp_path / "p/val/A", A)
     grey(tmp_path / "p/val/B", [level + 100 for level in A])
     said = settings("pix2pix", RESNET, root=str(tmp_path / "p"))
@@ -201,7 +201,7 @@ def test_scores_of_pairs_name_input_target_and_generator(tmp_path: Path) -> None
     assert (scores["run"], scores["generator"]) == ("pix2pix-x", "resnetgenerator")
 
 
-def test_an_output_like_its_target_is_at_zero(tmp_path: Path) -> None:
+def test_an_output_like_its_target_is_at_zero(tmp_path):
     """Paired draws too: without them the interval of no distance at all would have a width."""
     grey(tmp_path / "p/val/A", A)
     grey(tmp_path / "p/val/B", [level + 100 for level in A])
@@ -216,7 +216,7 @@ def test_an_output_like_its_target_is_at_zero(tmp_path: Path) -> None:
     assert high - low > 1e-3
 
 
-def test_the_kernel_distance_of_pairs_leaves_out_a_picture_and_its_own_target() -> None:
+def test_the_kernel_distance_of_pairs_leaves_out_a_picture_and_its_own_target():
     a, b = np.random.default_rng(0).normal(size=(2, 12, 5))
     near = a + 0.3 * b
     row = paired_scores.distance(a, near, chosen("bootstrap=0"), paired=True)
@@ -228,7 +228,7 @@ def test_the_kernel_distance_of_pairs_leaves_out_a_picture_and_its_own_target() 
     assert unlike["kid"] == pytest.approx(sum(own) - 2 * cross.mean())
 
 
-def test_the_command_on_pairs(tmp_path: Path, monkeypatch, capsys) -> None:
+def test_the_command_on_pairs(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     for side in "AB":
         grey(tmp_path / "p" / side, A)

@@ -73,7 +73,7 @@ def brighter(photo: Tensor) -> Tensor:
     return photo + 51 / 255
 
 
-def test_sizes_stand_behind_the_name_of_the_square() -> None:
+def test_sizes_stand_behind_the_name_of_the_square():
     assert size_of(f"{NAME}-s1024.png") == 1024
     assert square_name(f"{NAME}-s1024.png") == f"{NAME}.png"
     for name in (f"{NAME}.png", f"{NAME}-v001.png", "canon-s95.png"):  # the last is a camera
@@ -85,7 +85,7 @@ def test_sizes_stand_behind_the_name_of_the_square() -> None:
     assert [each.name for each in found[512]] == [pairs[0].name, pairs[2].name]
 
 
-def test_a_student_that_is_the_teacher_and_a_photo_that_is_darker() -> None:
+def test_a_student_that_is_the_teacher_and_a_photo_that_is_darker():
     sizes = by_size([pair(256), pair(384)])
     found = score_sizes(sizes, {"student": brighter}, None, group)
     assert [row["pictures"] for row in found.values()] == [1, 1]
@@ -102,7 +102,7 @@ def test_a_student_that_is_the_teacher_and_a_photo_that_is_darker() -> None:
     assert found["384"]["scores"][ENLARGED]["PSNR (dB)"]["value"] < 30
 
 
-def test_the_enlarged_baseline_is_the_teacher_s_small_picture() -> None:
+def test_the_enlarged_baseline_is_the_teacher_s_small_picture():
     """Flat pictures stay what they are; without the small one of every picture it is left out."""
     flat = [InMemory(f"{NAME}-s{size}.png", np.full((size, size, 3), 90, np.uint8))
             for size in (256, 320)]  # fmt: skip
@@ -112,7 +112,7 @@ def test_the_enlarged_baseline_is_the_teacher_s_small_picture() -> None:
     assert ENLARGED not in score_sizes(by_size([*flat, other]), {}, None, group)["320"]["scores"]
 
 
-def test_a_metric_of_one_s_own_has_its_figure_at_every_size() -> None:
+def test_a_metric_of_one_s_own_has_its_figure_at_every_size():
     own = {"levels": lambda output, target: 255 * (output - target).abs().mean((1, 2, 3))}
     sizes = by_size([pair(256), pair(384)])
     found = score_sizes(sizes, {"student": brighter}, None, group, metrics=own)
@@ -122,7 +122,7 @@ def test_a_metric_of_one_s_own_has_its_figure_at_every_size() -> None:
     assert table(found)[0][2:5] == ["PSNR (dB)", "SSIM", "levels"]
 
 
-def test_kernel_distance_of_crops_and_flicker() -> None:
+def test_kernel_distance_of_crops_and_flicker():
     rng = np.random.default_rng(0)
     noise = [rng.integers(60, 200, (96, 128, 3), dtype=np.uint8) for _ in range(3)]
     pairs = [InMemory(f"photo-{i:08x}-s128.png", x) for i, x in enumerate(noise)]
@@ -140,13 +140,13 @@ def test_kernel_distance_of_crops_and_flicker() -> None:
     assert noise_levels["value"] == pytest.approx(1.6, abs=0.1)  # sigma · sqrt(2 / pi)
 
 
-def test_intervals_are_of_groups() -> None:
+def test_intervals_are_of_groups():
     one = [InMemory(f"photo-0123abcd-s{64}.png", lines(64, 64, every)) for every in (8, 16)]
     row = score_sizes(by_size(one), {}, None, group, rounds=5)["64"]["scores"][PHOTO]
     assert row["PSNR (dB)"]["interval"] is None  # both are of one photo
 
 
-def test_the_table_has_a_row_for_each_size_and_output() -> None:
+def test_the_table_has_a_row_for_each_size_and_output():
     value = {"value": 0.5, "pictures": 2, "interval": None}
     scores = {"ink recall": value, "ink recall at 0.2": value, "ink mass": value}
     sizes = {
@@ -160,9 +160,7 @@ def test_the_table_has_a_row_for_each_size_and_output() -> None:
 
 
 @pytest.mark.slow
-def test_an_evaluation_of_a_set_with_whole_pictures(
-    here: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_an_evaluation_of_a_set_with_whole_pictures(here, capsys):
     """Their figures stand by size, and no square's figure has anything of them."""
     assert go("run=it", "trainer.max_steps=1", "trainer.val_every=1", "photos=photos") == 0
     words = ("features=none", "bootstrap=0", "flicker=1", "sheet=1", "run=it")
@@ -189,7 +187,7 @@ def test_an_evaluation_of_a_set_with_whole_pictures(
     assert "student, 96" in capsys.readouterr().out
 
 
-def test_outputs_are_rounded_as_a_file_would_hold_them() -> None:
+def test_outputs_are_rounded_as_a_file_would_hold_them():
     """A network that is off by less than half a level is exact."""
     sizes = by_size([pair(64)])
     found = score_sizes(sizes, {"it": lambda photo: brighter(photo) + 0.4 / 255}, None, group)

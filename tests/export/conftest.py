@@ -1,12 +1,10 @@
 from __future__ import annotations
 
-from collections.abc import Callable
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 import torch
-from torch import nn
 
 from distill.core.terms import Licence, Terms
 from distill.export.format import ConversionSource
@@ -20,10 +18,7 @@ from support.export_photos import SIZE, photos
 
 
 @pytest.fixture(scope="session", params=["nnconv", "detail"])
-def source(
-    request: pytest.FixtureRequest,
-    lively: Callable[..., nn.Module],
-) -> ConversionSource:
+def source(request, lively):
     """A small folded student of either profile and 48 soft photos."""
     torch.manual_seed(4)
     encoder = MobileNetV2Encoder(0.35, weights="none")

@@ -34,7 +34,7 @@ def save(pictures: torch.Tensor, folder: Path, name: str) -> None:
 
 
 @pytest.fixture(scope="module")
-def once(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def once(tmp_path_factory):
     """A working folder with a run of one step, and 48 photos in calibration/."""
     folder = tmp_path_factory.mktemp("work")
     save(photos(16, seed=2), folder / "photos", "Person_{:04}.png")
@@ -46,7 +46,7 @@ def once(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture
-def trained(once: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def trained(once, tmp_path, monkeypatch):
     """The export folder of such a run, in a working folder of the test's own."""
     shutil.copytree(once, tmp_path / "work")
     monkeypatch.chdir(tmp_path / "work")
@@ -58,7 +58,7 @@ def typed(*more: str) -> int:
 
 
 @pytest.mark.campaign
-def test_all_there_in_one_table(trained: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_all_there_in_one_table(trained, capsys):
     status = typed("formats=[onnx_int8,onnx_fp16,onnx_fp16]")
     said = capsys.readouterr()
     report = json.loads((trained / "formats.json").read_text())
@@ -81,9 +81,7 @@ def test_all_there_in_one_table(trained: Path, capsys: pytest.CaptureFixture[str
     assert not [p for p in trained.iterdir() if p.name.startswith(".")]
 
 
-def test_unknown_names_end_before_anything_is_read(
-    here: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_unknown_names_end_before_anything_is_read(here, capsys):
     assert typed("formats=[onnx,onnx_int4]") == 1
     error = capsys.readouterr().err
     assert "formats=onnx_int4: no such choice; did you mean formats=onnx_" in error
@@ -91,9 +89,7 @@ def test_unknown_names_end_before_anything_is_read(
 
 
 @pytest.mark.slow
-def test_a_missing_package_leaves_out_that_format_only(
-    trained: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_missing_package_leaves_out_that_format_only(trained, monkeypatch, capsys):
     assert typed() == 0
     (trained / "student.mlpackage").mkdir()  # of an earlier export
     monkeypatch.setitem(sys.modules, "coremltools", None)
@@ -107,7 +103,7 @@ def test_a_missing_package_leaves_out_that_format_only(
 
 
 @pytest.mark.slow
-def test_few_photos_to_calibrate_on_do(trained: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_few_photos_to_calibrate_on_do(trained, capsys):
     run(export, "exporter.size=64", "formats=onnx_int8")  # the run has learnt from 8
     said = "onnx_int8: calibrated on the 8 photos there are, and mirrored; 40 or more"
     assert said in capsys.readouterr().out
@@ -115,7 +111,7 @@ def test_few_photos_to_calibrate_on_do(trained: Path, capsys: pytest.CaptureFixt
 
 
 @pytest.mark.slow
-def test_one_of_any_size_is_counted_at_its_own(trained: Path) -> None:
+def test_one_of_any_size_is_counted_at_its_own(trained):
     def macs() -> int:
         checks = json.loads((trained / "report.json").read_text())["student"]
         return next(each["value"] for each in checks if each["name"] == "MACs")
@@ -127,9 +123,7 @@ def test_one_of_any_size_is_counted_at_its_own(trained: Path) -> None:
 
 
 @pytest.mark.slow
-def test_a_converter_that_raises_is_one_line(
-    trained: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_converter_that_raises_is_one_line(trained, monkeypatch, capsys):
     def broken(*_: object) -> None:
         raise RuntimeError("no such\n operator" + 50 * " as this")
 
@@ -143,9 +137,7 @@ def test_a_converter_that_raises_is_one_line(
 
 @pytest.mark.parametrize("step", ["open", "run"])
 @pytest.mark.slow
-def test_a_file_that_its_runtime_refuses_is_not_left(
-    step: str, trained: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_file_that_its_runtime_refuses_is_not_left(step, trained, monkeypatch, capsys):
     def refuses(*_: object) -> None:
         raise RuntimeError("no\nkernel" + 300 * "!")
 
@@ -161,9 +153,7 @@ def test_a_file_that_its_runtime_refuses_is_not_left(
 
 
 @pytest.mark.slow
-def test_without_the_pairs_one_names_photos(
-    trained: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_without_the_pairs_one_names_photos(trained, capsys):
     shutil.rmtree("data")
     assert typed("formats=onnx_fp16") == 1
     assert "the run's pairs are not here; name photos with photos=DIR" in capsys.readouterr().err
@@ -188,11 +178,11 @@ def test_without_the_pairs_one_names_photos(
         ),
     ],
 )
-def test_verdicts(row: FormatRow, words: str) -> None:
+def test_verdicts(row, words):
     assert row.verdict(PLAIN) == words
 
 
-def test_what_falls_short_is_a_finding() -> None:
+def test_what_falls_short_is_a_finding():
     facts = {"pictures": 2, "photos": "p", "size": [64, 64]}
     fine = FormatRow("a", (), 500, 1, 37, 30, None, 9.0, (2, 2, 2), (37, 30))
     poor = FormatRow("b", (), 500, 1, 36.96, 30, None, 9.0, (2, 2, 2), (37, 30))
@@ -201,7 +191,7 @@ def test_what_falls_short_is_a_finding() -> None:
     assert lines[0].startswith("b: ")
 
 
-def test_a_row_is_measured_against_the_float_student() -> None:
+def test_a_row_is_measured_against_the_float_student():
     """A format whose output is 0.01 too bright is at 40 dB, by the formula."""
     picture = torch.full((1, 3, 8, 8), 0.5)
     held_out = samples.Samples(picture, picture + 0.1, "p")
@@ -213,11 +203,11 @@ def test_a_row_is_measured_against_the_float_student() -> None:
 
 
 @pytest.mark.parametrize(("count", "expected"), [(3, [0, 4, 9]), (20, list(range(10)))])
-def test_spread_takes_from_first_to_last(count: int, expected: list[int]) -> None:
+def test_spread_takes_from_first_to_last(count, expected):
     assert spread(range(10), count) == expected
 
 
-def test_names_once_and_float32_first() -> None:
+def test_names_once_and_float32_first():
     typed = {"formats": ["ncnn", "onnx_fp16", "ncnn"]}
     formats = from_keywords("export", Export, {}, typed).formats
     assert formats is not None

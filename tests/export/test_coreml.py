@@ -34,9 +34,7 @@ def operations(spec: Any) -> Counter:
 
 
 @pytest.mark.slow
-def test_an_ml_program_in_half_precision_from_picture_to_picture(
-    source: ConversionSource, tmp_path: Path
-) -> None:
+def test_an_ml_program_in_half_precision_from_picture_to_picture(source, tmp_path):
     before = {k: v.clone() for k, v in source.folded.state_dict().items()}
     spec = spec_of(source, tmp_path)
     assert all(torch.equal(before[k], v) for k, v in source.folded.state_dict().items())
@@ -65,7 +63,7 @@ def test_an_ml_program_in_half_precision_from_picture_to_picture(
     assert all(p.stat().st_mode & 0o044 for p in tmp_path.rglob("*") if p.is_file())
 
 
-def test_transparency_comes_as_an_array(tmp_path: Path, source: ConversionSource) -> None:
+def test_transparency_comes_as_an_array(tmp_path, source):
     network = nn.Sequential(nn.Conv2d(3, 4, 1), nn.Sigmoid()).eval()
     spec = spec_of(replace(source, folded=network, channels=4), tmp_path)
     end = spec.description.output[0].type

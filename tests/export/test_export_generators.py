@@ -36,7 +36,7 @@ BLUE, RED = (0, 0, 255), (255, 0, 0)
 
 
 @pytest.fixture
-def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def place(tmp_path, monkeypatch):
     """A working folder with ten pairs: blue pictures in A, red and half seen through in B."""
     for side, colour in (("A", BLUE), ("B", (*RED, 128))):
         (tmp_path / "own" / side).mkdir(parents=True)
@@ -103,7 +103,7 @@ def inferred(path: Path, photo: torch.Tensor) -> np.ndarray:
 
 
 @pytest.mark.campaign
-def test_pix2pix_is_written_in_float_and_half_precision(place: Path, lively: Lively) -> None:
+def test_pix2pix_is_written_in_float_and_half_precision(place, lively):
     network = pix2pix(lively)
     assert typed("p2p") == 0
     assert names("p2p/export") == [
@@ -142,12 +142,7 @@ def test_pix2pix_is_written_in_float_and_half_precision(place: Path, lively: Liv
 
 
 @pytest.mark.campaign
-def test_the_sizes_are_computed(
-    place: Path,
-    lively: Lively,
-    capsys: pytest.CaptureFixture[str],
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_the_sizes_are_computed(place, lively, capsys, monkeypatch):
     monkeypatch.setenv("COLUMNS", "200")
     network = pix2pix(lively)
     assert typed("p2p") == 0
@@ -173,9 +168,7 @@ def test_the_sizes_are_computed(
 
 
 @pytest.mark.campaign
-def test_over_the_limit_there_is_no_file(
-    place: Path, lively: Lively, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_over_the_limit_there_is_no_file(place, lively, capsys):
     pix2pix(lively)
     assert typed("p2p") == 0
     size = (place / "runs/p2p/export/generator_fp16.onnx").stat().st_size
@@ -191,9 +184,7 @@ def test_over_the_limit_there_is_no_file(
 
 
 @pytest.mark.parametrize("limit", ["ten", "-5", "0", "10XB"])
-def test_a_bad_limit_is_one_line(
-    limit: str, place: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_bad_limit_is_one_line(limit, place, capsys):
     assert typed("p2p", f"limit={limit}") == 1
     error = capsys.readouterr().err
     assert error.startswith("error: limit=")
@@ -209,9 +200,7 @@ def test_a_bad_limit_is_one_line(
         ("exporter.dynamic=true exporter.profile=any", "and this one takes 64×64; leave it out"),
     ],
 )
-def test_what_a_unet_cannot_be(
-    word: str, said: str, place: Path, lively: Lively, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_what_a_unet_cannot_be(word, said, place, lively, capsys):
     pix2pix(lively)
     assert typed("p2p", *word.split()) == 1
     error = capsys.readouterr().err
@@ -220,7 +209,7 @@ def test_what_a_unet_cannot_be(
 
 
 @pytest.mark.slow
-def test_both_directions_of_cyclegan(place: Path) -> None:
+def test_both_directions_of_cyclegan(place):
     networks = cyclegan()
     assert typed("cycle") == 0
     assert typed("cycle", "direction=BtoA") == 0
@@ -240,7 +229,7 @@ def test_both_directions_of_cyclegan(place: Path) -> None:
     assert check(found, "largest difference to PyTorch")["limit"] == 1e-3
 
 
-def test_a_residual_generator_takes_other_sizes(place: Path) -> None:
+def test_a_residual_generator_takes_other_sizes(place):
     cyclegan()
     assert typed("cycle", "exporter.size=96", "parity=1e-4") == 0
     assert report("cycle/export")["exporter"]["size"] == 96
@@ -248,9 +237,7 @@ def test_a_residual_generator_takes_other_sizes(place: Path) -> None:
 
 
 @pytest.mark.parametrize(("direction", "colour"), [("AtoB", BLUE), ("BtoA", RED)])
-def test_pictures_are_of_the_input_side(
-    direction: str, colour: tuple[int, int, int], place: Path
-) -> None:
+def test_pictures_are_of_the_input_side(direction, colour, place):
     cyclegan()
     settings = compose.load("export", ["run=cycle", f"direction={direction}"], Export)
     of = subject.load(place / "runs/cycle/checkpoints/last.ckpt", settings)
@@ -263,9 +250,7 @@ def test_pictures_are_of_the_input_side(
     assert len(held_out.photos) + len(learnt) == 10
 
 
-def test_pix2pix_takes_its_input_from_the_side_that_its_direction_says(
-    place: Path, lively: Lively
-) -> None:
+def test_pix2pix_takes_its_input_from_the_side_that_its_direction_says(place, lively):
     pix2pix(lively, "data.direction=BtoA")
     of = subject.load(
         place / "runs/p2p/checkpoints/last.ckpt", compose.load("export", ["run=p2p"], Export)
@@ -277,7 +262,7 @@ def test_pix2pix_takes_its_input_from_the_side_that_its_direction_says(
 
 
 @pytest.mark.campaign
-def test_a_student_as_a_generator_keeps_the_students_profile(place: Path) -> None:
+def test_a_student_as_a_generator_keeps_the_students_profile(place):
     cyclegan("generator=student", "generator.build.encoder.weights=none")
     assert typed("cycle") == 0
     found = report("cycle/export")
@@ -290,9 +275,7 @@ def test_a_student_as_a_generator_keeps_the_students_profile(place: Path) -> Non
 
 @pytest.mark.parametrize("which", ["p2p", "cycle"])
 @pytest.mark.slow
-def test_without_the_pictures_one_names_others(
-    which: str, place: Path, lively: Lively, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_without_the_pictures_one_names_others(which, place, lively, capsys):
     pix2pix(lively)
     cyclegan()
     shutil.move("own", "elsewhere")
@@ -316,9 +299,7 @@ DAMAGED = {
 @pytest.mark.parametrize("photos", [(), ("photos=own/A",)], ids=["own", "other"])
 @pytest.mark.parametrize("damage", DAMAGED)
 @pytest.mark.slow
-def test_settings_of_a_file_from_elsewhere_are_looked_at(
-    damage: str, photos: tuple[str, ...], place: Path, lively: Lively, capsys
-) -> None:
+def test_settings_of_a_file_from_elsewhere_are_looked_at(damage, photos, place, lively, capsys):
     pix2pix(lively)
     path = Path("runs/p2p/checkpoints/last.ckpt")
     saved = torch.load(path, weights_only=True)
@@ -330,9 +311,7 @@ def test_settings_of_a_file_from_elsewhere_are_looked_at(
 
 
 @pytest.mark.campaign
-def test_nothing_that_a_file_from_elsewhere_names_is_imported(
-    place: Path, lively: Lively, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_nothing_that_a_file_from_elsewhere_names_is_imported(place, lively, monkeypatch):
     """The discriminator and how it learnt matter to training alone."""
     pix2pix(lively)
     (place / "evil.py").write_text("open('owned', 'w')\nclass Thing: ...\n")

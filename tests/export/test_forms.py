@@ -78,7 +78,7 @@ def pictures(count: int) -> torch.Tensor:
 
 
 @pytest.fixture(scope="module", params=["toon", "hayao-small"])
-def shipped(request: pytest.FixtureRequest) -> ConversionSource:
+def shipped(request):
     """One without and one with statistics of the whole picture, at 64×96."""
     student = PublishedStudent.shipped(request.param)
     told = student.student.statistics is not None
@@ -91,7 +91,7 @@ def shipped(request: pytest.FixtureRequest) -> ConversionSource:
 
 
 @pytest.mark.parametrize(("taken", "given"), ENDS)
-def test_onnx_in_every_form(source: ConversionSource, taken: FormName, given: FormName) -> None:
+def test_onnx_in_every_form(source, taken, given):
     exporter = replace(source.exporter, size=SIDES, batch=2, input=taken, output=given)
     made = Float32().in_forms(exporter.export(source.folded), exporter, 3)
     session, some = open_session(made, 1), pictures(2)
@@ -109,9 +109,7 @@ def test_onnx_in_every_form(source: ConversionSource, taken: FormName, given: Fo
 
 
 @pytest.mark.parametrize(("taken", "given"), ENDS)
-def test_stylize_takes_every_form(
-    source: ConversionSource, taken: FormName, given: FormName, tmp_path: Path
-) -> None:
+def test_stylize_takes_every_form(source, taken, given, tmp_path):
     exporter = replace(source.exporter, size=SIDES, input=taken, output=given)
     onnx.save(Float32().in_forms(exporter.export(source.folded), exporter, 3), tmp_path / "s.onnx")
     student = open_student(tmp_path / "s.onnx", convention=TakesOnnxFiles())
@@ -120,7 +118,7 @@ def test_stylize_takes_every_form(
 
 
 @pytest.mark.parametrize("asked", [{}, {"input": "uint8_nhwc", "batch": 2}])
-def test_sides_that_32_does_not_divide(shipped: ConversionSource, asked: dict) -> None:
+def test_sides_that_32_does_not_divide(shipped, asked):
     """Filled up by the last row and column, and cut again, in the file."""
     exporter = replace(shipped.exporter, size=(72, 100), **asked)
     made = Float32().in_forms(exporter.export(shipped.folded), exporter, 3)
@@ -134,7 +132,7 @@ def test_sides_that_32_does_not_divide(shipped: ConversionSource, asked: dict) -
     assert np.abs(got.astype(float) - expected).max() <= (1 if "uint8" in form else 1e-4)
 
 
-def test_any_size_and_any_number_in_bytes(source: ConversionSource) -> None:
+def test_any_size_and_any_number_in_bytes(source):
     exporter = replace(source.exporter, dynamic=True, input="uint8_nhwc", profile="any", opset=11)
     made = Float32().in_forms(exporter.export(source.folded), exporter, 3)
     run = picture_call(open_session(made, 1))
@@ -179,9 +177,7 @@ CASES = [
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("format_", "asked"), CASES)
-def test_every_format_in_its_own_runtime(
-    format_: type[Format], asked: dict, shipped: ConversionSource, tmp_path: Path
-) -> None:
+def test_every_format_in_its_own_runtime(format_, asked, shipped, tmp_path):
     if format_ is Ncnn:
         for package in ("pnnx", "ncnn"):
             pytest.importorskip(package, reason="the extra distill[ncnn] is not installed")
@@ -193,7 +189,7 @@ def test_every_format_in_its_own_runtime(
 
 
 @pytest.mark.slow
-def test_int8_of_several_pictures_in_bytes(source: ConversionSource, tmp_path: Path) -> None:
+def test_int8_of_several_pictures_in_bytes(source, tmp_path):
     exporter = replace(source.exporter, batch=2, input="uint8_nhwc", profile="any")
     assert convert(Int8(), replace(source, exporter=exporter), tmp_path) <= 0.2
     session = open_session(tmp_path / "student_int8.onnx", 1)
@@ -210,7 +206,7 @@ def test_int8_of_several_pictures_in_bytes(source: ConversionSource, tmp_path: P
         ({"input": "int4_nchw"}, "exporter.input=int4_nchw: choose from float_nchw"),
     ],
 )
-def test_what_no_file_can_be(exporter: dict, said: str) -> None:
+def test_what_no_file_can_be(exporter, said):
     with pytest.raises(DistillError, match=said):
         OnnxExporter(**exporter)
 
@@ -225,13 +221,13 @@ def test_what_no_file_can_be(exporter: dict, said: str) -> None:
         (LensStudio, {"batch": 2}, "lens_studio: a camera gives one picture"),
     ],
 )
-def test_what_a_format_cannot_is_one_line(format_: type[Format], asked: dict, said: str) -> None:
+def test_what_a_format_cannot_is_one_line(format_, asked, said):
     with pytest.raises(DistillError, match=said):
         format_().about(OnnxExporter(**asked), 3)
 
 
 @pytest.mark.slow
-def test_core_ml_of_any_size_and_of_arrays(source: ConversionSource, tmp_path: Path) -> None:
+def test_core_ml_of_any_size_and_of_arrays(source, tmp_path):
     ct = pytest.importorskip("coremltools", reason="the extra distill[coreml] is not installed")
     exporter = replace(source.exporter, dynamic=True, size=SIDES, profile="any")
     CoreML().convert(replace(source, exporter=exporter), tmp_path)
@@ -250,7 +246,7 @@ def test_core_ml_of_any_size_and_of_arrays(source: ConversionSource, tmp_path: P
 
 
 @pytest.fixture
-def photo(tmp_path: Path) -> Path:
+def photo(tmp_path):
     pixels = (pictures(1)[0].permute(1, 2, 0).numpy() * 255).astype(np.uint8)
     Image.fromarray(pixels).save(tmp_path / "photo.png")
     return tmp_path / "photo.png"
@@ -271,9 +267,7 @@ def run_python(format_: Format, source: ConversionSource, folder: Path) -> np.nd
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("taken", "given"), ENDS)
-def test_python_s_snippet_of_every_form(
-    source: ConversionSource, taken: FormName, given: FormName, photo: Path
-) -> None:
+def test_python_s_snippet_of_every_form(source, taken, given, photo):
     exporter = replace(source.exporter, size=SIDES, batch=2, input=taken, output=given)
     source = replace(source, exporter=exporter)
     made = Float32().in_forms(exporter.export(source.folded), exporter, 3)
@@ -285,9 +279,7 @@ def test_python_s_snippet_of_every_form(
 @pytest.mark.slow
 @pytest.mark.skipif(not (NODE_MODULES / "onnxruntime-web").is_dir(), reason="no web/node_modules")
 @pytest.mark.parametrize(("taken", "given"), ENDS)
-def test_javascript_s_snippet_by_onnxruntime_web(
-    source: ConversionSource, taken: FormName, given: FormName, tmp_path: Path
-) -> None:
+def test_javascript_s_snippet_by_onnxruntime_web(source, taken, given, tmp_path):
     exporter = replace(source.exporter, size=SIDES, input=taken, output=given, opset=11)
     made = Float32().in_forms(exporter.export(source.folded), exporter, 3)
     onnx.save(made, tmp_path / "student.onnx")
@@ -314,9 +306,7 @@ def test_javascript_s_snippet_by_onnxruntime_web(
 @pytest.mark.slow
 @pytest.mark.skipif(not CONVERTER, reason="no DISTILL_LITERT_PYTHON, an interpreter with it")
 @pytest.mark.parametrize(("taken", "given"), TFLITE_ENDS)
-def test_python_s_snippet_of_tflite(
-    source: ConversionSource, taken: FormName, given: FormName, photo: Path
-) -> None:
+def test_python_s_snippet_of_tflite(source, taken, given, photo):
     exporter = replace(source.exporter, size=SIDES, batch=2, input=taken, output=given)
     source = replace(source, exporter=exporter, python=CONVERTER)
     TfLite().convert(source, photo.parent)
@@ -357,9 +347,7 @@ def run_cpp(code: str, header: str, call: str, link: list[str], folder: Path) ->
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("taken", "given"), ENDS)
-def test_cpp_s_snippet_by_onnx_runtime(
-    source: ConversionSource, taken: FormName, given: FormName, tmp_path: Path
-) -> None:
+def test_cpp_s_snippet_by_onnx_runtime(source, taken, given, tmp_path):
     """By the library of Python's wheel; newer ones run what older headers compile."""
     exporter = replace(source.exporter, size=SIDES, batch=2, input=taken, output=given)
     made = Float32().in_forms(exporter.export(source.folded), exporter, 3)
@@ -375,9 +363,7 @@ def test_cpp_s_snippet_by_onnx_runtime(
 @pytest.mark.slow
 @pytest.mark.parametrize("language", ["python", "cpp"])
 @pytest.mark.parametrize(("taken", "given"), [ENDS[0], ENDS[2], ("float255_nchw", "float_nchw")])
-def test_snippets_by_ncnn(
-    source: ConversionSource, taken: FormName, given: FormName, language: str, photo: Path
-) -> None:
+def test_snippets_by_ncnn(source, taken, given, language, photo):
     pytest.importorskip("pnnx", reason="the extra distill[ncnn] is not installed")
     exporter = replace(source.exporter, size=SIDES, input=taken, output=given)
     source = replace(source, exporter=exporter)
@@ -393,7 +379,7 @@ def test_snippets_by_ncnn(
 
 @pytest.mark.slow
 @pytest.mark.skipif(not shutil.which("kotlinc"), reason="no kotlinc")
-def test_kotlin_s_snippet_of_every_form(tmp_path: Path) -> None:
+def test_kotlin_s_snippet_of_every_form(tmp_path):
     """Compiled and run with stand-ins for Android's classes; the interpreter's input is exact."""
     numbers = np.random.default_rng(0)
     shutil.copytree(STAND_INS, tmp_path / "code")
@@ -447,7 +433,7 @@ def test_kotlin_s_snippet_of_every_form(tmp_path: Path) -> None:
 @pytest.mark.slow
 @pytest.mark.skipif(not shutil.which("swiftc"), reason="no swiftc")
 @pytest.mark.parametrize("asked", [{}, {"input": "float_nhwc", "batch": 2}])
-def test_swift_s_snippet_fits_the_types(asked: dict, tmp_path: Path) -> None:
+def test_swift_s_snippet_fits_the_types(asked, tmp_path):
     """Against what it uses of Core ML, which is on Apple's systems only."""
     about = CoreML().about(OnnxExporter(size=SIDES, **asked), 3)
     code = snippets_of(about, "student.mlpackage", SIDES)["swift"]
@@ -466,7 +452,7 @@ KINDS = [(kind, given) for kind in (Float32, Float16, Ncnn, CoreML) for given in
 
 
 @pytest.mark.parametrize(("format_", "asked"), [*KINDS, (TfLite, {}), (TfLite, GIVEN[2])])
-def test_no_snippet_has_a_gap(format_: type[Format], asked: dict) -> None:
+def test_no_snippet_has_a_gap(format_, asked):
     about = format_().about(OnnxExporter(size=SIDES, **asked), 4)
     texts = snippets_of(about | {"style": "s", "version": "1"}, format_().files[0], SIDES)
     assert texts
@@ -475,7 +461,7 @@ def test_no_snippet_has_a_gap(format_: type[Format], asked: dict) -> None:
 
 
 @pytest.mark.slow
-def test_lens_studio_s_folder(tmp_path: Path) -> None:
+def test_lens_studio_s_folder(tmp_path):
     """Of a student with statistics too: means are convolutions, which Snap's table has."""
     for name in ("toon", "hayao-small"):
         student = PublishedStudent.shipped(name)
@@ -509,7 +495,7 @@ def test_lens_studio_s_folder(tmp_path: Path) -> None:
         assert not re.search("@[A-Z]", readme + script.replace("@component", "") + str(drawn))
 
 
-def test_a_thumbnail_is_none_of_snap_s_layers() -> None:
+def test_a_thumbnail_is_none_of_snap_s_layers():
     student = PublishedStudent.shipped("hayao-small")
     exporter = OnnxExporter(size=SIDES, profile="global")
     source = ConversionSource(
@@ -522,7 +508,7 @@ def test_a_thumbnail_is_none_of_snap_s_layers() -> None:
 
 @pytest.mark.slow
 @pytest.mark.skipif(not (NODE_MODULES / "typescript").is_dir(), reason="no web/node_modules")
-def test_lens_studio_s_script_fits_the_types(tmp_path: Path) -> None:
+def test_lens_studio_s_script_fits_the_types(tmp_path):
     """Against what it uses of Snap's public API, whose own declarations are on no registry."""
     script = Path(__file__).parents[2] / "src/distill/export/snippets/lens_studio.ts.txt"
     text = script.read_text()
@@ -539,7 +525,7 @@ def test_lens_studio_s_script_fits_the_types(tmp_path: Path) -> None:
     assert done.returncode == 0, done.stdout
 
 
-def test_a_format_of_another_package_may_have_the_names_of_earlier_versions() -> None:
+def test_a_format_of_another_package_may_have_the_names_of_earlier_versions():
     class Earlier(ConvertedFormat):
         name, endings, own = "earlier", (".bin",), "uint8_nhwc"
 

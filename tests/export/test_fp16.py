@@ -1,7 +1,5 @@
 from __future__ import annotations
 
-from pathlib import Path
-
 import numpy as np
 import onnx
 import onnxruntime
@@ -10,7 +8,6 @@ from onnx import TensorProto, numpy_helper
 
 from distill.core.onnx_files import noted, split_at_summary
 from distill.core.terms import NOTE, read_terms
-from distill.export.format import ConversionSource
 from distill.export.fp16 import Float16, halved
 from distill.export.onnx import OnnxExporter
 from distill.metrics.similarity import psnr
@@ -18,7 +15,7 @@ from support.export_photos import output_of, photos
 from support.statistics_students import statistics_student
 
 
-def test_half_inside_float_outside(source: ConversionSource, tmp_path: Path) -> None:
+def test_half_inside_float_outside(source, tmp_path):
     Float16().convert(source, tmp_path)
     assert [p.name for p in tmp_path.iterdir()] == ["student_fp16.onnx"]
     model = onnx.load(tmp_path / "student_fp16.onnx")
@@ -34,7 +31,7 @@ def test_half_inside_float_outside(source: ConversionSource, tmp_path: Path) -> 
     assert (tmp_path / "student_fp16.onnx").stat().st_size < 2 * count + 60_000
 
 
-def test_its_output_is_that_of_pytorch(source: ConversionSource, tmp_path: Path) -> None:
+def test_its_output_is_that_of_pytorch(source, tmp_path):
     Float16().convert(source, tmp_path)
     student = Float16().open(tmp_path)
     got = torch.cat([torch.from_numpy(student(p[None].numpy())) for p in photos(4)])
@@ -42,7 +39,7 @@ def test_its_output_is_that_of_pytorch(source: ConversionSource, tmp_path: Path)
     assert psnr(got, output_of(source.folded, photos(4))).min() >= 55
 
 
-def test_both_parts_of_a_student_told_the_whole_picture_exchange_float32() -> None:
+def test_both_parts_of_a_student_told_the_whole_picture_exchange_float32():
     model = OnnxExporter(dynamic=True).export(statistics_student())
     half, photo = halved(model), photos(1).numpy()
     whole = run(half, photo=photo)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections import Counter
-from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
@@ -43,7 +42,7 @@ STATISTICS = {"GlobalAveragePool"}
 
 
 @pytest.fixture(scope="module", params=[Detail, NNConv])
-def student(request: pytest.FixtureRequest, lively: Callable[..., nn.Module]) -> Student:
+def student(request, lively):
     """A folded one, small, whose statistics change the picture."""
     torch.manual_seed(4)
     encoder = MobileNetV2Encoder(0.35, weights="none")
@@ -79,7 +78,7 @@ def check_contract(model: onnx.ModelProto) -> None:
 
 
 @pytest.mark.slow
-def test_one_file_for_any_size(student: Student) -> None:
+def test_one_file_for_any_size(student):
     model = OnnxExporter(dynamic=True).export(student)
     check_contract(model)
     assert kinds(model) >= STATISTICS
@@ -95,7 +94,7 @@ def test_one_file_for_any_size(student: Student) -> None:
 
 
 @pytest.mark.slow
-def test_the_static_file_of_256_looks_once(student: Student, tmp_path: Path) -> None:
+def test_the_static_file_of_256_looks_once(student, tmp_path):
     model = OnnxExporter(opset=9).export(student)
     check_contract(model)
     untold = OnnxExporter(opset=9).export(Student(student.encoder, student.decoder))
@@ -107,7 +106,7 @@ def test_the_static_file_of_256_looks_once(student: Student, tmp_path: Path) -> 
 
 
 @pytest.mark.slow
-def test_another_static_size_has_the_thumbnail_inside(student: Student, tmp_path: Path) -> None:
+def test_another_static_size_has_the_thumbnail_inside(student, tmp_path):
     model = OnnxExporter(size=96).export(student)
     check_contract(model)
     onnx.save(model, tmp_path / "s.onnx")
@@ -117,9 +116,7 @@ def test_another_static_size_has_the_thumbnail_inside(student: Student, tmp_path
 @pytest.mark.parametrize("profile", ["strict", "transposed"])
 @pytest.mark.parametrize("side", [128, 256])
 @pytest.mark.slow
-def test_the_strict_file_is_told_by_another(
-    student: Student, tmp_path: Path, profile: str, side: int
-) -> None:
+def test_the_strict_file_is_told_by_another(student, tmp_path, profile, side):
     exporter = OnnxExporter(opset=9, size=side, profile=profile)  # type: ignore[arg-type]
     model, summary = exporter.export(student), exporter.export_summary(student)
     assert [value.name for value in model.graph.input] == ["photo", "summary"]
@@ -134,7 +131,7 @@ def test_the_strict_file_is_told_by_another(
 
 
 @pytest.mark.slow
-def test_weights_keep_their_names(student: Student, tmp_path: Path) -> None:
+def test_weights_keep_their_names(student, tmp_path):
     """So that training can start from the file; equal ones, as zeros here, are stored once."""
     onnx.save(OnnxExporter(dynamic=True).export(student), tmp_path / "d.onnx")
     own = student.state_dict()
@@ -142,12 +139,12 @@ def test_weights_keep_their_names(student: Student, tmp_path: Path) -> None:
         assert torch.equal(own[name], values)
 
 
-def test_an_opset_without_antialiasing(student: Student) -> None:
+def test_an_opset_without_antialiasing(student):
     with pytest.raises(DistillError, match=r"^exporter.opset=11: .* opset 18; leave it out"):
         OnnxExporter(opset=11, dynamic=True).export(student)
 
 
-def test_linear_resizing_is_for_thumbnails_only(student: Student) -> None:
+def test_linear_resizing_is_for_thumbnails_only(student):
     model = OnnxExporter(dynamic=True).export(student)
     assert "Resize(linear)" in foreign_operators(model, "transposed")
     (resize,) = [n for n in model.graph.node if n.name == "thumbnail"]
@@ -157,7 +154,7 @@ def test_linear_resizing_is_for_thumbnails_only(student: Student) -> None:
 
 
 @pytest.fixture(scope="module")
-def told() -> ConversionSource:
+def told():
     """A trained one: where weights are random, a rounding error is seen."""
     shipped = PublishedStudent.shipped("hayao-small")
     trained = shipped.student
@@ -193,19 +190,19 @@ def difference(converted: ConvertedFormat, source: ConversionSource, folder: Pat
 
 
 @pytest.mark.slow
-def test_half_precision(told: ConversionSource, tmp_path: Path) -> None:
+def test_half_precision(told, tmp_path):
     assert difference(Float16(), told, tmp_path) <= 2 / 255
 
 
 @pytest.mark.slow
-def test_int8_keeps_its_limit(told: ConversionSource, tmp_path: Path) -> None:
+def test_int8_keeps_its_limit(told, tmp_path):
     Int8().convert(told, tmp_path)
     got = torch.from_numpy(Int8().open(tmp_path)(astronaut().numpy()))
     assert psnr(got, output_of(told.folded, astronaut())) >= Int8.least[0]
 
 
 @pytest.mark.slow
-def test_ncnn(told: ConversionSource, tmp_path: Path) -> None:
+def test_ncnn(told, tmp_path):
     for package in ("pnnx", "ncnn"):
         pytest.importorskip(package, reason="the extra distill[ncnn] is not installed")
     assert difference(Ncnn(), told, tmp_path) <= 2 / 255
@@ -216,14 +213,14 @@ def test_ncnn(told: ConversionSource, tmp_path: Path) -> None:
     "DISTILL_LITERT_PYTHON" not in os.environ,
     reason="no DISTILL_LITERT_PYTHON, an interpreter with litert-torch",
 )
-def test_tflite(told: ConversionSource, tmp_path: Path) -> None:
+def test_tflite(told, tmp_path):
     pytest.importorskip("ai_edge_litert", reason="the extra distill[tflite] is not installed")
     python = os.environ["DISTILL_LITERT_PYTHON"]
     assert difference(TfLite(), replace(told, python=python), tmp_path) <= 2 / 255
 
 
 @pytest.mark.slow
-def test_core_ml_pools_for_its_statistics(told: ConversionSource, tmp_path: Path) -> None:
+def test_core_ml_pools_for_its_statistics(told, tmp_path):
     ct = pytest.importorskip("coremltools", reason="the extra distill[coreml] is not installed")
     CoreML().convert(told, tmp_path)
     package = str(tmp_path / "student.mlpackage")
@@ -234,7 +231,7 @@ def test_core_ml_pools_for_its_statistics(told: ConversionSource, tmp_path: Path
     assert done["conv"] == sum(map(_convolves, told.folded.modules())) + 1  # the 4×4 averages
 
 
-def test_the_graph_that_goes_to_another_interpreter(told: ConversionSource) -> None:
+def test_the_graph_that_goes_to_another_interpreter(told):
     """It is traced without values: which way a photo goes must not hang on its size."""
     graph = torch.fx.symbolic_trace(TfLite().traceable(told))
     made = graph(astronaut().permute(0, 2, 3, 1)).permute(0, 3, 1, 2)
@@ -242,7 +239,7 @@ def test_the_graph_that_goes_to_another_interpreter(told: ConversionSource) -> N
 
 
 @pytest.mark.parametrize("sides", [(64, 96), (512, 320)])
-def test_a_thumbnail_by_two_products(told: ConversionSource, sides: tuple[int, int]) -> None:
+def test_a_thumbnail_by_two_products(told, sides):
     photo = picture(*sides)
     assert isinstance(told.folded, Student)
     made = Thumbnailed(told.folded, sides)(photo)
@@ -250,9 +247,7 @@ def test_a_thumbnail_by_two_products(told: ConversionSource, sides: tuple[int, i
 
 
 @pytest.mark.parametrize("converted", [CoreML, Ncnn, TfLite])
-def test_a_thumbnail_of_any_size_is_refused(
-    converted: type[ConvertedFormat], told: ConversionSource
-) -> None:
+def test_a_thumbnail_of_any_size_is_refused(converted, told):
     other = replace(told, exporter=replace(told.exporter, dynamic=True, opset=18))
     expected = rf"^{converted.name}: has no resize of any size .* take exporter.size="
     with pytest.raises(DistillError, match=expected):

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
-from pathlib import Path
-from typing import Any
 
 import pytest
 import torch
@@ -28,9 +26,7 @@ from distill.models.build import build_student
         ({"profile": "strict"}, "student_summary.onnx"),
     ],
 )
-def test_the_base_student_keeps_its_budget(
-    tmp_path: Path, written: dict[str, Any], summary: str
-) -> None:
+def test_the_base_student_keeps_its_budget(tmp_path, written, summary):
     words = ["style=hayao", "encoder.weights=none", "global_statistics=thumbnail"]
     trained = compose.load("train", [*words, "decoder=detail"], Train)
     student = build_student(trained.encoder, trained.decoder.build, 3, "thumbnail")

@@ -2,7 +2,6 @@ from __future__ import annotations
 
 import re
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import onnx
@@ -13,7 +12,6 @@ from onnx import TensorProto, helper, numpy_helper
 from distill.core.errors import DistillError
 from distill.core.onnx_files import ABOUT, noted
 from distill.core.terms import NOTE, read_terms
-from distill.export.format import ConversionSource
 from distill.export.int8 import LEAST_PHOTOS, Int8, foreign_int8, quantised, tail, weight_ranges
 from distill.export.onnx import OnnxExporter
 from distill.metrics.similarity import psnr
@@ -25,13 +23,13 @@ one_of_two = pytest.mark.parametrize("source", ["detail"], indirect=True)  # sec
 
 
 @pytest.fixture(scope="module")
-def made(source: ConversionSource, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def made(source, tmp_path_factory):
     folder = tmp_path_factory.mktemp("int8")
     Int8().convert(source, folder)
     return folder
 
 
-def test_static_qdq_with_float_ends(made: Path, source: ConversionSource) -> None:
+def test_static_qdq_with_float_ends(made, source):
     assert [p.name for p in made.iterdir()] == ["student_int8.onnx"]
     model = onnx.load(made / "student_int8.onnx")
     onnx.checker.check_model(model, full_check=True)
@@ -45,7 +43,7 @@ def test_static_qdq_with_float_ends(made: Path, source: ConversionSource) -> Non
     assert read_terms(noted(model, NOTE)).commercial == "no"
 
 
-def test_weights_are_int8_with_a_scale_for_each_channel(made: Path) -> None:
+def test_weights_are_int8_with_a_scale_for_each_channel(made):
     model = onnx.load(made / "student_int8.onnx")
     tensors = {t.name: numpy_helper.to_array(t) for t in model.graph.initializer}
     kept = [
@@ -58,7 +56,7 @@ def test_weights_are_int8_with_a_scale_for_each_channel(made: Path) -> None:
     assert all(w.dtype == np.int8 and s.shape == (w.shape[0],) for w, s in weights)
 
 
-def test_two_products_fit_in_16_bits(made: Path) -> None:
+def test_two_products_fit_in_16_bits(made):
     """As VPMADDUBSW adds them, of activations from 0 to 255 and neighbouring input channels."""
     model = onnx.load(made / "student_int8.onnx")
     tensors = {t.name: numpy_helper.to_array(t) for t in model.graph.initializer}
@@ -69,7 +67,7 @@ def test_two_products_fit_in_16_bits(made: Path) -> None:
     assert 100 < max(each.max() for each in sums) <= np.iinfo(np.int16).max / 255
 
 
-def test_neighbours_of_opposite_signs_take_nothing_from_each_other() -> None:
+def test_neighbours_of_opposite_signs_take_nothing_from_each_other():
     weights = np.array([[1.0, -3, 2, 0.5], [-1, -2, 0, 1], [0, 0, 0, 0]], np.float32)
     weight = numpy_helper.from_array(weights[:, :, None, None], "w")
     x = helper.make_tensor_value_info("x", TensorProto.FLOAT, (1, 4, 8, 8))
@@ -83,7 +81,7 @@ def test_neighbours_of_opposite_signs_take_nothing_from_each_other() -> None:
     assert weight_ranges(helper.make_model(graph), {"conv"}) == {}
 
 
-def test_its_output_is_nearly_that_of_pytorch(made: Path, source: ConversionSource) -> None:
+def test_its_output_is_nearly_that_of_pytorch(made, source):
     """A random network scatters more than a trained one, so: against the picture's mean colour.
 
     Before weight_ranges it was 2 dB above its mean colour on processors without VNNI.
@@ -98,9 +96,7 @@ def test_its_output_is_nearly_that_of_pytorch(made: Path, source: ConversionSour
 
 
 @one_of_two
-def test_few_photos_are_taken_and_mirrored_with_a_word(
-    source: ConversionSource, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_few_photos_are_taken_and_mirrored_with_a_word(source, tmp_path, capsys):
     """As many as there are, and each mirrored, give the very ranges of a folder with both."""
     (tmp_path / "few").mkdir()
     (tmp_path / "both").mkdir()
@@ -117,7 +113,7 @@ def test_few_photos_are_taken_and_mirrored_with_a_word(
     assert first.read_bytes() == second.read_bytes()
 
 
-def test_the_tail_is_what_runs_at_half_size_and_above(source: ConversionSource) -> None:
+def test_the_tail_is_what_runs_at_half_size_and_above(source):
     model = replace(source.exporter, opset=13).export(source.folded)
     names = set(tail(model))
     kinds = [n.op_type for n in model.graph.node if n.name in names]
@@ -126,7 +122,7 @@ def test_the_tail_is_what_runs_at_half_size_and_above(source: ConversionSource) 
     assert not any(name.startswith("/encoder") for name in names)
 
 
-def test_constants_are_no_part_of_the_tail() -> None:
+def test_constants_are_no_part_of_the_tail():
     ends = [helper.make_tensor_value_info(n, TensorProto.FLOAT, (1, 3, 8, 8)) for n in "xy"]
     value = numpy_helper.from_array(np.ones((1, 3, 8, 8), np.float32))
     nodes = [
@@ -137,16 +133,14 @@ def test_constants_are_no_part_of_the_tail() -> None:
     assert tail(helper.make_model(graph)) == ["sum"]
 
 
-def test_the_profile_knows_what_is_foreign(made: Path, source: ConversionSource) -> None:
+def test_the_profile_knows_what_is_foreign(made, source):
     model = onnx.load(made / "student_int8.onnx")
     model.graph.node[-1].op_type = "Tanh"
     assert foreign_int8(model, source.exporter.profile or "strict") == ["Tanh"]
 
 
 @one_of_two
-def test_what_is_outside_the_profile_is_named_and_not_written(
-    source: ConversionSource, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_is_outside_the_profile_is_named_and_not_written(source, tmp_path, monkeypatch):
     monkeypatch.setattr("distill.export.int8.equalise", lambda model, photos: None)
     monkeypatch.setattr("distill.export.int8.quantised", lambda model, photos, folder: model)
     foreign = replace(source, folded=torch.nn.Tanh())
@@ -155,9 +149,7 @@ def test_what_is_outside_the_profile_is_named_and_not_written(
     assert not list(tmp_path.iterdir())
 
 
-def test_a_residual_generator_keeps_its_norms_in_float(
-    tmp_path: Path, caplog: pytest.LogCaptureFixture, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_residual_generator_keeps_its_norms_in_float(tmp_path, caplog, capsys):
     network = ResNetGenerator(1, 8).eval()
     exporter = OnnxExporter(opset=13, size=SIZE, profile="cyclegan")
     model = quantised(exporter.export(network), photos(40, seed=1).numpy(), tmp_path)

@@ -1,12 +1,9 @@
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
 import torch
 
 from distill.core.errors import DistillError
-from distill.export.format import ConversionSource
 from distill.export.ncnn import Ncnn
 from distill.metrics.similarity import psnr
 from support.export_photos import output_of, photos
@@ -16,9 +13,7 @@ for package in ("pnnx", "ncnn"):
 
 
 @pytest.mark.slow
-def test_the_output_of_two_files_in_half_precision_is_that_of_pytorch(
-    source: ConversionSource, tmp_path: Path
-) -> None:
+def test_the_output_of_two_files_in_half_precision_is_that_of_pytorch(source, tmp_path):
     Ncnn().convert(source, tmp_path)
     run = Ncnn().open(tmp_path)
     assert run is not None
@@ -30,9 +25,7 @@ def test_the_output_of_two_files_in_half_precision_is_that_of_pytorch(
 
 
 @pytest.mark.slow
-def test_a_converter_that_breaks_says_its_last_line(
-    source: ConversionSource, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_converter_that_breaks_says_its_last_line(source, tmp_path, monkeypatch):
     fake = tmp_path / "pnnx"
     fake.write_text("#!/bin/sh\necho first >&2\necho no such operator >&2\nexit 3\n")
     fake.chmod(0o755)

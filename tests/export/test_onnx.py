@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -24,7 +23,7 @@ from distill.models.students.student import Student
 
 
 @pytest.fixture(scope="module")
-def student(lively: Callable[..., nn.Module]) -> nn.Module:
+def student(lively):
     """A folded student, small: width 0.35."""
     torch.manual_seed(4)
     encoder = MobileNetV2Encoder(0.35, weights="none")
@@ -44,7 +43,7 @@ def run(path: Path, photo: Tensor) -> np.ndarray:
     return session.run(["stylized"], {"photo": photo.numpy()})[0]
 
 
-def test_one_static_file_in_known_names(student: nn.Module, tmp_path: Path) -> None:
+def test_one_static_file_in_known_names(student, tmp_path):
     model = OnnxExporter(opset=11, size=96).export(student)
     onnx.save(model, tmp_path / "student.onnx")
     assert [p.name for p in tmp_path.iterdir()] == ["student.onnx"]
@@ -58,9 +57,7 @@ def test_one_static_file_in_known_names(student: nn.Module, tmp_path: Path) -> N
 
 
 @pytest.mark.parametrize("opset", [9, 13, 20])
-def test_says_nothing_of_the_machine(
-    student: nn.Module, monkeypatch: pytest.MonkeyPatch, opset: int
-) -> None:
+def test_says_nothing_of_the_machine(student, monkeypatch, opset):
     """Whatever torch writes: some versions put the stack of every node into the file."""
     trace = OnnxExporter._trace
 
@@ -81,13 +78,13 @@ def test_says_nothing_of_the_machine(
     assert str(Path(__file__).parents[2]).encode() not in model.SerializeToString()
 
 
-def test_leaves_the_student_as_it_was(student: nn.Module) -> None:
+def test_leaves_the_student_as_it_was(student):
     before = copy.deepcopy(student.state_dict())
     OnnxExporter(size=32).export(student)
     assert all(torch.equal(before[k], v) for k, v in student.state_dict().items())
 
 
-def test_tiny_weights_are_flushed_and_the_output_stays(student: nn.Module, tmp_path: Path) -> None:
+def test_tiny_weights_are_flushed_and_the_output_stays(student, tmp_path):
     sick = copy.deepcopy(student)
     with torch.no_grad():
         for p in sick.parameters():
@@ -100,7 +97,7 @@ def test_tiny_weights_are_flushed_and_the_output_stays(student: nn.Module, tmp_p
     assert parity(tmp_path / "s.onnx", sick, torch.rand(1, 3, 64, 64)) <= 1e-4
 
 
-def test_flush_by_hand() -> None:
+def test_flush_by_hand():
     values = np.array([1e-21, -1e-40, 0.0, 1e-19, -2.0, 9.9e-21], np.float32)
     whole = np.array([0, 1], np.int64)
     graph = helper.make_graph(
@@ -116,7 +113,7 @@ def test_flush_by_hand() -> None:
 
 
 @pytest.mark.parametrize("opset", [9, 11, 17])
-def test_dynamic_takes_any_size_and_batch(student: nn.Module, tmp_path: Path, opset: int) -> None:
+def test_dynamic_takes_any_size_and_batch(student, tmp_path, opset):
     model = OnnxExporter(opset=opset, size=64, dynamic=True).export(student)
     onnx.save(model, tmp_path / "d.onnx")
     assert sides(model.graph.input[0]) == ["batch", 3, "32*height", "32*width"]
@@ -127,7 +124,7 @@ def test_dynamic_takes_any_size_and_batch(student: nn.Module, tmp_path: Path, op
         np.testing.assert_allclose(run(tmp_path / "d.onnx", photo), expected, atol=1e-4)
 
 
-def test_static_takes_its_own_size_only(student: nn.Module, tmp_path: Path) -> None:
+def test_static_takes_its_own_size_only(student, tmp_path):
     onnx.save(OnnxExporter(size=32).export(student), tmp_path / "s.onnx")
     assert run(tmp_path / "s.onnx", torch.rand(1, 3, 32, 32)).shape == (1, 3, 32, 32)
     with pytest.raises(Exception, match="invalid dimensions"):
@@ -135,18 +132,18 @@ def test_static_takes_its_own_size_only(student: nn.Module, tmp_path: Path) -> N
 
 
 @pytest.mark.parametrize("opset", [0, 8, 21, -1])
-def test_unknown_opset_is_refused(opset: int) -> None:
+def test_unknown_opset_is_refused(opset):
     with pytest.raises(DistillError, match=f"exporter.opset={opset}: from 9 to 20"):
         OnnxExporter(opset=opset)
 
 
 @pytest.mark.parametrize("size", [0, -32, 31])
-def test_a_size_of_no_picture_is_refused(size: int) -> None:
+def test_a_size_of_no_picture_is_refused(size):
     with pytest.raises(DistillError, match=f"exporter.size={size}: at least 32 pixels"):
         OnnxExporter(size=size)
 
 
-def test_parity_is_the_largest_gap(student: nn.Module, tmp_path: Path) -> None:
+def test_parity_is_the_largest_gap(student, tmp_path):
     """Against a network that is off by 0.25 in one corner of the second photo."""
 
     class Off(nn.Module):
@@ -173,20 +170,20 @@ class Upscale(nn.Module):
 
 
 @pytest.mark.parametrize(("opset", "kind"), [(9, "Upsample"), (11, "Resize"), (17, "Resize")])
-def test_foreign_operators_sees_another_resize(opset: int, kind: str) -> None:
+def test_foreign_operators_sees_another_resize(opset, kind):
     exporter = OnnxExporter(opset=opset, size=32)
     assert foreign_operators(exporter.export(Upscale("nearest"))) == []
     bilinear = foreign_operators(exporter.export(Upscale("bilinear")))
     assert bilinear == [f"{kind}(linear)"]
 
 
-def test_foreign_operators_sees_another_activation() -> None:
+def test_foreign_operators_sees_another_activation():
     network = nn.Sequential(nn.Conv2d(3, 3, 3, 1, 1), nn.LeakyReLU(), nn.Tanh())
     model = OnnxExporter(size=32).export(network)
     assert foreign_operators(model) == ["LeakyRelu", "Tanh"]
 
 
-def test_equal_tensors_do_not_become_identities(tmp_path: Path) -> None:
+def test_equal_tensors_do_not_become_identities(tmp_path):
     """torch writes equal tensors once and reaches them through Identity, which is foreign."""
     network = nn.Sequential(*(nn.Conv2d(3, 3, 1) for _ in range(3)), nn.Sigmoid())
     for layer in network[:3]:
@@ -209,7 +206,7 @@ def exported(layer: nn.Module, **asked: Any) -> onnx.ModelProto:
     return OnnxExporter(size=32, **asked).export(nn.Sequential(nn.Conv2d(3, 4, 1), layer).eval())
 
 
-def test_transposed_convolutions_are_a_profile_of_their_own() -> None:
+def test_transposed_convolutions_are_a_profile_of_their_own():
     model = exported(transposed())
     assert foreign_operators(model) == ["ConvTranspose"]
     assert foreign_operators(model, "transposed") == []
@@ -227,12 +224,12 @@ def test_transposed_convolutions_are_a_profile_of_their_own() -> None:
         {"kernel_size": (2, 3), "stride": (2, 3)},
     ],
 )
-def test_other_transposed_convolutions_are_in_no_profile(changed: dict[str, Any]) -> None:
+def test_other_transposed_convolutions_are_in_no_profile(changed):
     model = exported(transposed(**changed))
     assert foreign_operators(model, "transposed") == ["ConvTranspose(other than 2×2, stride 2)"]
 
 
-def test_unknown_profile_is_refused() -> None:
+def test_unknown_profile_is_refused():
     with pytest.raises(
         DistillError,
         match=r"exporter\.profile=loose: choose from strict, transposed, global, unet, cyclegan",
@@ -240,12 +237,12 @@ def test_unknown_profile_is_refused() -> None:
         OnnxExporter(profile="loose")  # type: ignore[arg-type]
 
 
-def test_the_strict_profile_rewrites_them() -> None:
+def test_the_strict_profile_rewrites_them():
     model = exported(transposed(), profile="strict")
     assert foreign_operators(model) == []
     assert "ConvTranspose" not in {node.op_type for node in model.graph.node}
 
 
-def test_the_strict_profile_keeps_one_size() -> None:
+def test_the_strict_profile_keeps_one_size():
     with pytest.raises(DistillError, match=r"exporter\.dynamic=true: .*profile=transposed"):
         exported(transposed(), profile="strict", dynamic=True)

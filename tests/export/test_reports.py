@@ -18,7 +18,7 @@ LOST = FormatRow("coreml", problem="coreml: needs coremltools")
 
 
 @pytest.fixture(autouse=True)
-def _wide(monkeypatch: pytest.MonkeyPatch) -> None:
+def _wide(monkeypatch):
     monkeypatch.setenv("COLUMNS", "200")
 
 
@@ -28,7 +28,7 @@ def cells(said: str) -> list[list[str]]:
     return [[cell.strip() for cell in row] for row in rows]
 
 
-def test_a_budget_stands_beside_the_teacher_s_figures(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_budget_stands_beside_the_teacher_s_figures(capsys):
     checks = [
         BudgetCheck.at_most("MACs", 1_300, 1_200),
         BudgetCheck.at_most("bytes", 1_200, 1_200),
@@ -47,7 +47,7 @@ def test_a_budget_stands_beside_the_teacher_s_figures(capsys: pytest.CaptureFixt
     assert cells(capsys.readouterr().out)[0] == ["", "generator", "limit"]
 
 
-def test_a_run_without_a_teacher_has_no_column_for_it() -> None:
+def test_a_run_without_a_teacher_has_no_column_for_it():
     own = [replace(row, teacher=None) for row in (FLOAT, HALF)]
     assert "to teacher" in Comparison([FLOAT, HALF], FACTS).to_markdown()
     assert "teacher" not in (said := Comparison(own, FACTS).to_markdown())
@@ -55,13 +55,11 @@ def test_a_run_without_a_teacher_has_no_column_for_it() -> None:
 
 
 @pytest.mark.parametrize(("value", "limit", "ok"), [(5, 5, True), (6, 5, False), (6, None, True)])
-def test_a_limit_may_be_reached(value: int, limit: int | None, ok: bool) -> None:
+def test_a_limit_may_be_reached(value, limit, ok):
     assert BudgetCheck.at_most("x", value, limit).ok is ok
 
 
-def test_what_is_over_a_limit_stands_out(
-    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_is_over_a_limit_stands_out(capsys, monkeypatch):
     monkeypatch.setenv("FORCE_COLOR", "1")
     BudgetReport([BudgetCheck("a", 1), BudgetCheck("b", 2, 1, False)], {}, {}).print()
     assert [BOLD_RED in line for line in capsys.readouterr().out.splitlines()[3:5]] == [False, True]
@@ -70,7 +68,7 @@ def test_what_is_over_a_limit_stands_out(
     assert [BOLD_RED in line for line in rows] == [False, False, True, True]
 
 
-def test_formats_as_a_page() -> None:
+def test_formats_as_a_page():
     page = Comparison([FLOAT, HALF, POOR, LOST], FACTS).to_markdown()
     assert page == (
         "| format | kB | gzip | dB to float | to teacher | ms | verdict |\n"
@@ -90,7 +88,7 @@ def test_formats_as_a_page() -> None:
     )
 
 
-def test_formats_on_the_terminal(capsys: pytest.CaptureFixture[str]) -> None:
+def test_formats_on_the_terminal(capsys):
     alone = FormatRow("onnx", ("a",), 2_000, 1_000, 100.0, 99.9, None, 5.0, (1, 1, 1))
     Comparison([alone], FACTS, "generator").print()
     said = capsys.readouterr().out

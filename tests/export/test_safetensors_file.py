@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -28,7 +27,7 @@ def exported() -> int:
 
 
 @pytest.mark.slow
-def test_the_weights_of_the_run_and_what_takes_them(here: Path, capsys) -> None:
+def test_the_weights_of_the_run_and_what_takes_them(here, capsys):
     assert exported() == 0
     student, _ = load_student(here / "runs/first/checkpoints/best.ckpt")
     state = load_file(here / FILE)

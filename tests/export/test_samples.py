@@ -23,7 +23,7 @@ SIDE = 32
 
 
 @pytest.fixture
-def of() -> Subject:
+def of():
     """Something to export that has no pictures of its own."""
     return Subject(nn.Identity(), settings_of_student(), OnnxExporter(size=SIDE))
 
@@ -38,14 +38,14 @@ def grey(folder: Path, levels: list[int]) -> Path:
 
 
 @pytest.mark.parametrize("take", [samples.calibration, samples.held_out])
-def test_those_of_a_folder_are_centre_squares(take, of: Subject, tmp_path: Path) -> None:
+def test_those_of_a_folder_are_centre_squares(take, of, tmp_path):
     found = take(of, str(grey(tmp_path / "mine", [0, 51, 102])))
     found = found if isinstance(found, torch.Tensor) else found.photos
     assert found.shape == (3, 3, SIDE, SIDE)
     torch.testing.assert_close(found.mean((1, 2, 3)), torch.tensor([0.0, 0.2, 0.4]))
 
 
-def test_of_another_shape_they_are_its_centre(of: Subject, tmp_path: Path) -> None:
+def test_of_another_shape_they_are_its_centre(of, tmp_path):
     """A ramp of 96 levels across: 2:1 of 80 rows keeps all columns, 1:2 the 40 in the middle."""
     (tmp_path / "mine").mkdir()
     ramp = np.broadcast_to(np.arange(96, dtype=np.uint8)[None, :, None], (80, 96, 3))
@@ -61,7 +61,7 @@ def test_of_another_shape_they_are_its_centre(of: Subject, tmp_path: Path) -> No
 @pytest.mark.parametrize(
     ("take", "most"), [(samples.calibration, 96), (samples.held_out, 64)], ids=["train", "val"]
 )
-def test_of_many_they_are_spread_from_first_to_last(take, most, of, tmp_path: Path) -> None:
+def test_of_many_they_are_spread_from_first_to_last(take, most, of, tmp_path):
     found = take(of, str(grey(tmp_path / "many", [*range(200)])))
     levels = (found if isinstance(found, torch.Tensor) else found.photos).mean((1, 2, 3)) * 255
     assert len(levels) == most
@@ -72,7 +72,7 @@ def test_of_many_they_are_spread_from_first_to_last(take, most, of, tmp_path: Pa
 @pytest.mark.parametrize(
     ("take", "key"), [(samples.calibration, "calibration"), (samples.held_out, "photos")]
 )
-def test_a_folder_without_pictures_is_named_with_its_setting(take, key, of, tmp_path: Path) -> None:
+def test_a_folder_without_pictures_is_named_with_its_setting(take, key, of, tmp_path):
     gone = tmp_path / "gone"
     with pytest.raises(DistillError, match=f"^{key}={gone}: no such folder"):
         take(of, str(gone))
@@ -84,7 +84,7 @@ def test_a_folder_without_pictures_is_named_with_its_setting(take, key, of, tmp_
 
 
 @pytest.mark.parametrize("fraction", [0.3, 0.7])
-def test_held_out_pictures_are_those_that_the_run_held_out(fraction: float, tmp_path: Path) -> None:
+def test_held_out_pictures_are_those_that_the_run_held_out(fraction, tmp_path):
     grey(tmp_path / "own/A", [*range(40)])
     grey(tmp_path / "own/B", [*range(40)])
     words = [f"data.root={tmp_path / 'own'}", "style=own", f"data.val_fraction={fraction}"]

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import onnxruntime
 import pytest
 import torch
@@ -24,7 +22,7 @@ PHOTO = torch.rand(1, 3, SIDE, SIDE, generator=torch.Generator().manual_seed(5))
 
 
 @pytest.fixture
-def cyclegan(tmp_path: Path):
+def cyclegan(tmp_path):
     """The checkpoint of a run with a generator for each direction, and both of them."""
     both = {"a_to_b": built(RESNET, seed=1), "b_to_a": built(RESNET, seed=2)}
     run = write(tmp_path / "r", settings("cyclegan", RESNET), **both)
@@ -34,7 +32,7 @@ def cyclegan(tmp_path: Path):
 @pytest.mark.parametrize(
     ("direction", "name"), [([], "a_to_b"), (["AtoB"], "a_to_b"), (["BtoA"], "b_to_a")]
 )
-def test_the_graph_draws_what_the_generator_of_a_direction_draws(direction, name, cyclegan) -> None:
+def test_the_graph_draws_what_the_generator_of_a_direction_draws(direction, name, cyclegan):
     checkpoint, both = cyclegan
     model = subject.inference_graph(checkpoint, *direction)
     session = onnxruntime.InferenceSession(model.SerializeToString())
@@ -43,7 +41,7 @@ def test_the_graph_draws_what_the_generator_of_a_direction_draws(direction, name
         torch.testing.assert_close(torch.from_numpy(drawn), both[name](PHOTO), atol=1e-3, rtol=0)
 
 
-def test_the_graph_says_at_which_side_its_colours_hold(cyclegan, monkeypatch) -> None:
+def test_the_graph_says_at_which_side_its_colours_hold(cyclegan, monkeypatch):
     monkeypatch.setattr(subject, "colours_at", lambda trained: 96)
     noted = onnx_files.noted(subject.inference_graph(cyclegan[0]), onnx_files.COLOURS_AT)
     assert noted == "96"
@@ -65,19 +63,19 @@ def of_side(side: int, channels: int, network: nn.Module) -> Subject:
         (512, 4, 413_200_000, 400_200),
     ],
 )
-def test_limits_are_for_rgb_at_256(side: int, channels: int, macs: int, parameters: int) -> None:
+def test_limits_are_for_rgb_at_256(side, channels, macs, parameters):
     typed = compose.load("export", [], Export)
     found = subject.limits(of_side(side, channels, nn.Identity()), typed)
     assert (found.macs, found.parameters, found.bytes) == (macs, parameters, None)
 
 
-def test_a_limit_that_is_typed_counts_as_it_is() -> None:
+def test_a_limit_that_is_typed_counts_as_it_is():
     words = ["limit=2MB", "budget.macs=7"]
     found = subject.limits(of_side(512, 4, nn.Identity()), compose.load("export", words, Export))
     assert (found.macs, found.parameters, found.bytes) == (7, 400_200, 2_000_000)
 
 
-def test_a_dynamic_module_of_one_s_own_takes_another_size_too() -> None:
+def test_a_dynamic_module_of_one_s_own_takes_another_size_too():
     """Else the file fails where it is used, in an operator of its inside."""
 
     class Quarters(nn.Module):

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
 from torch import Tensor, nn
 
@@ -25,22 +23,20 @@ class OneLayer(Teacher):
 
 
 @pytest.mark.parametrize("fixed", [None, (32, 32)])
-def test_a_network_is_counted_and_timed(
-    fixed: tuple[int, int] | None, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_network_is_counted_and_timed(fixed, capsys):
     figures = figures_of(OneLayer(fixed), (32, 32))
     assert figures.pop("ms, 1 thread of this CPU") > 0
     assert figures == {"parameters": 12, "bytes": 48, "MACs": 9 * 32 * 32}
     assert capsys.readouterr().out == ""
 
 
-def test_one_of_another_size_is_only_counted(capsys: pytest.CaptureFixture[str]) -> None:
+def test_one_of_another_size_is_only_counted(capsys):
     assert figures_of(OneLayer((64, 32)), (32, 32)) == {"parameters": 12, "bytes": 48}
     said = "no time and MACs of the teacher: it does not take 32×32\n"
     assert capsys.readouterr().out == said
 
 
-def test_one_without_weights_has_no_size() -> None:
+def test_one_without_weights_has_no_size():
     class Plain(Teacher):
         def forward(self, photo: Tensor) -> Tensor:
             return 1 - photo
@@ -48,7 +44,7 @@ def test_one_without_weights_has_no_size() -> None:
     assert set(figures_of(Plain(), (32, 32))) == {"ms, 1 thread of this CPU"}
 
 
-def test_a_file_is_counted(tmp_path: Path) -> None:
+def test_a_file_is_counted(tmp_path):
     path = tmp_path / "teacher.onnx"
     negative(side=64).save(str(path))
     size = path.stat().st_size

@@ -21,7 +21,6 @@ from torch import nn
 
 from distill.core.errors import DistillError
 from distill.export import tflite_worker
-from distill.export.format import ConversionSource
 from distill.export.tflite import TfLite
 from distill.metrics.similarity import psnr
 from support.export_photos import SIZE, output_of, photos
@@ -31,7 +30,7 @@ absent = pytest.mark.skipif(find_spec("litert_torch") is not None, reason="liter
 
 
 @pytest.mark.skipif(not PYTHON, reason="no DISTILL_LITERT_PYTHON, an interpreter with litert-torch")
-def test_its_output_is_that_of_pytorch(source: ConversionSource, tmp_path: Path) -> None:
+def test_its_output_is_that_of_pytorch(source, tmp_path):
     pytest.importorskip("ai_edge_litert", reason="the extra distill[tflite] is not installed")
     TfLite().convert(replace(source, python=PYTHON), tmp_path)
     run = TfLite().open(tmp_path)
@@ -43,19 +42,19 @@ def test_its_output_is_that_of_pytorch(source: ConversionSource, tmp_path: Path)
 
 
 @absent
-def test_says_how_to_get_the_converter(source: ConversionSource, tmp_path: Path) -> None:
+def test_says_how_to_get_the_converter(source, tmp_path):
     with pytest.raises(DistillError, match=r"needs litert-torch; .*tflite\.python=ENV") as caught:
         TfLite().convert(source, tmp_path)
     assert "\n" not in str(caught.value)
 
 
 @absent
-def test_an_interpreter_without_it(source: ConversionSource, tmp_path: Path) -> None:
+def test_an_interpreter_without_it(source, tmp_path):
     with pytest.raises(DistillError, match=r"has no litert-torch; .*pip install litert-torch"):
         TfLite().convert(replace(source, python=sys.executable), tmp_path)
 
 
-def test_an_interpreter_without_it_says_so_itself(source: ConversionSource, tmp_path: Path) -> None:
+def test_an_interpreter_without_it_says_so_itself(source, tmp_path):
     """The same, by a stand-in that ends as Python does."""
     fake = tmp_path / "python"
     fake.write_text("#!/bin/sh\necho \"No module named 'litert_torch'\" >&2\nexit 1\n")
@@ -64,14 +63,12 @@ def test_an_interpreter_without_it_says_so_itself(source: ConversionSource, tmp_
         TfLite().convert(replace(source, python=str(fake)), tmp_path)
 
 
-def test_an_interpreter_that_is_not_there(source: ConversionSource, tmp_path: Path) -> None:
+def test_an_interpreter_that_is_not_there(source, tmp_path):
     with pytest.raises(DistillError, match=r"tflite\.python=nowhere/python: cannot be run"):
         TfLite().convert(replace(source, python="nowhere/python"), tmp_path)
 
 
-def test_a_path_counts_from_where_it_was_typed(
-    source: ConversionSource, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_path_counts_from_where_it_was_typed(source, tmp_path, monkeypatch):
     """The converter runs in another folder; `env/bin/python` is what the help says to type."""
     monkeypatch.chdir(tmp_path)
     (tmp_path / "scratch").mkdir()
@@ -83,7 +80,7 @@ def test_a_path_counts_from_where_it_was_typed(
     assert (tmp_path / "scratch/student.tflite").read_text() == "made\n"
 
 
-def test_nothing_but_a_network_is_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_nothing_but_a_network_is_read(tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "litert_torch", SimpleNamespace())
     torch.save({"what": os.getcwd}, tmp_path / "network.fx")
     (tmp_path / "job.json").write_text("{}")
@@ -91,9 +88,7 @@ def test_nothing_but_a_network_is_read(tmp_path: Path, monkeypatch: pytest.Monke
         tflite_worker.main(str(tmp_path / "network.fx"), str(tmp_path / "job.json"))
 
 
-def test_the_other_interpreter_gets_the_worker_as_text(
-    source: ConversionSource, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_other_interpreter_gets_the_worker_as_text(source, tmp_path, monkeypatch):
     fake = tmp_path / "python"
     fake.write_text(
         '#!/bin/sh\nprintf "%s\\n" "$@" > said\ncat > worker\necho made > student.tflite\n'
@@ -119,7 +114,7 @@ def test_the_other_interpreter_gets_the_worker_as_text(
     torch.testing.assert_close(made, output_of(source.folded, photos(1)), atol=1e-6, rtol=0)
 
 
-def test_the_worker_converts_what_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_worker_converts_what_is_said(tmp_path, monkeypatch):
     """A stand-in for litert-torch that writes down what it is asked for."""
     asked = {}
 
@@ -173,9 +168,7 @@ class Halving:
         return self.tensors[index]
 
 
-def test_what_runs_it_takes_and_gives_what_the_file_does(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_runs_it_takes_and_gives_what_the_file_does(tmp_path, monkeypatch):
     stand_in = SimpleNamespace(Interpreter=Halving)
     monkeypatch.setitem(sys.modules, "ai_edge_litert", SimpleNamespace(interpreter=stand_in))
     monkeypatch.setitem(sys.modules, "ai_edge_litert.interpreter", stand_in)
@@ -186,7 +179,7 @@ def test_what_runs_it_takes_and_gives_what_the_file_does(
     np.testing.assert_array_equal(run(photo), photo / 2)
 
 
-def test_a_converter_that_ends_without_a_word(source: ConversionSource, tmp_path: Path) -> None:
+def test_a_converter_that_ends_without_a_word(source, tmp_path):
     fake = tmp_path / "python"
     fake.write_text("#!/bin/sh\nexit 7\n")
     fake.chmod(fake.stat().st_mode | stat.S_IXUSR)
@@ -194,9 +187,7 @@ def test_a_converter_that_ends_without_a_word(source: ConversionSource, tmp_path
         TfLite().convert(replace(source, python=str(fake)), tmp_path)
 
 
-def test_a_converter_that_breaks_says_its_last_line(
-    source: ConversionSource, tmp_path: Path
-) -> None:
+def test_a_converter_that_breaks_says_its_last_line(source, tmp_path):
     fake = tmp_path / "python"
     fake.write_text("#!/bin/sh\necho 'first' >&2\necho 'RuntimeError: no such op' >&2\nexit 1\n")
     fake.chmod(fake.stat().st_mode | stat.S_IXUSR)
@@ -205,9 +196,7 @@ def test_a_converter_that_breaks_says_its_last_line(
 
 
 @pytest.mark.campaign
-def test_the_graph_that_travels_needs_nothing_of_ours(
-    source: ConversionSource, tmp_path: Path
-) -> None:
+def test_the_graph_that_travels_needs_nothing_of_ours(source, tmp_path):
     """Read back by another process without this package, its output is the same."""
     graph = tmp_path / "student.fx"
     torch.save(torch.fx.symbolic_trace(source.folded), graph)

@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import onnx
@@ -12,16 +11,13 @@ from distill.config.settings.commands import TakesOnnxFiles
 from distill.core.onnx_files import noted
 from distill.core.sessions import open_session, picture_call
 from distill.core.terms import NOTE, read_terms
-from distill.export.format import ConversionSource
 from distill.export.uint8 import Uint8
 from distill.metrics.similarity import psnr
 from distill.stylize.stylizing import open_student
 from support.export_photos import output_of, photos
 
 
-def test_bytes_in_and_out_are_those_of_the_float_network(
-    source: ConversionSource, tmp_path: Path
-) -> None:
+def test_bytes_in_and_out_are_those_of_the_float_network(source, tmp_path):
     Uint8().convert(source, tmp_path)
     model = onnx.load(tmp_path / "student_uint8.onnx")
     assert [value.name for value in (*model.graph.input, *model.graph.output)] == [
@@ -37,7 +33,7 @@ def test_bytes_in_and_out_are_those_of_the_float_network(
     assert np.abs(output - np.clip(255 * exact, 0, 255)).max() <= 0.5 + 1e-3  # rounded, not cut off
 
 
-def test_out_of_range_is_clipped_and_not_wrapped(source: ConversionSource, tmp_path: Path) -> None:
+def test_out_of_range_is_clipped_and_not_wrapped(source, tmp_path):
     class Bright(torch.nn.Module):
         def forward(self, photo):
             return 4 * photo - 1.5
@@ -51,7 +47,7 @@ def test_out_of_range_is_clipped_and_not_wrapped(source: ConversionSource, tmp_p
 
 
 @pytest.mark.parametrize("dynamic", [False, True])
-def test_its_figures_and_stylize(source: ConversionSource, tmp_path: Path, dynamic: bool) -> None:
+def test_its_figures_and_stylize(source, tmp_path, dynamic):
     exporter = replace(source.exporter, dynamic=dynamic, profile="any", opset=11)
     Uint8().convert(replace(source, exporter=exporter), tmp_path)
     pictures = (photos(4) * 255).round() / 255  # as a bitmap has them

@@ -26,7 +26,7 @@ PHOTO = torch.rand(2, 3, 75, 90, generator=torch.Generator().manual_seed(3))
 
 
 @pytest.fixture
-def file(tmp_path: Path) -> Path:
+def file(tmp_path):
     """The safetensors file of a student."""
     path = tmp_path / "s.safetensors"
     network_file.write_network(distilled(), network_file.description(settings_of_student()), path)
@@ -51,7 +51,7 @@ def same(one: torch.nn.Module, other: torch.nn.Module) -> bool:
 # By itself
 
 
-def test_a_run_a_checkpoint_and_a_file_give_the_same_student(tmp_path: Path, file: Path) -> None:
+def test_a_run_a_checkpoint_and_a_file_give_the_same_student(tmp_path, file):
     run = run_of(tmp_path)
     students = [PublishedStudent.of(p) for p in (run, run / "checkpoints/last.ckpt", str(file))]
     expected = distilled()
@@ -66,7 +66,7 @@ def test_a_run_a_checkpoint_and_a_file_give_the_same_student(tmp_path: Path, fil
     assert same(again.student, expected)
 
 
-def test_what_is_no_student_ends_in_one_line(tmp_path: Path) -> None:
+def test_what_is_no_student_ends_in_one_line(tmp_path):
     path = tmp_path / "g.safetensors"
     said = network_file.description(settings("pix2pix", RESNET))
     network_file.write_network(built(RESNET), said, path)
@@ -81,7 +81,7 @@ def test_what_is_no_student_ends_in_one_line(tmp_path: Path) -> None:
 
 
 @pytest.mark.campaign
-def test_the_recipes_are_known_without_a_command(file: Path) -> None:
+def test_the_recipes_are_known_without_a_command(file):
     code = (
         "import sys; from distill.hub.published_student import PublishedStudent as P; "
         "print(P.of(sys.argv[1]).description.recipe, 'huggingface_hub' in sys.modules)"
@@ -98,7 +98,7 @@ def head_of(card: str) -> tuple[dict[str, Any], str]:
     return yaml.safe_load(head), body
 
 
-def test_the_card(file: Path) -> None:
+def test_the_card(file):
     student = PublishedStudent.of(file)
     head, body = head_of(student_card(student, "me/mine", "sheet.jpg"))
     assert head == {
@@ -124,7 +124,7 @@ def test_the_card(file: Path) -> None:
     assert "![" not in body
 
 
-def test_the_card_of_a_student_of_pairs_names_no_teacher(file: Path) -> None:
+def test_the_card_of_a_student_of_pairs_names_no_teacher(file):
     student = PublishedStudent.of(file)
     assert "as its heavy teacher `mine` does" in student_card(student)
     student.description = replace(student.description, teacher=None)
@@ -141,13 +141,13 @@ def test_the_card_of_a_student_of_pairs_names_no_teacher(file: Path) -> None:
         ("AnimeGANv2: free for academic and non-commercial use only", "other"), ("", "other"),
     ],
 )  # fmt: skip
-def test_licences_as_the_hub_calls_them(licence: str, name: str) -> None:
+def test_licences_as_the_hub_calls_them(licence, name):
     entries = terms.licence_entries(Terms((Licence.from_text("x", licence, "my drawer"),)))
     assert entries["license"] == name
     assert entries.get("license_link") == (None if name != "other" else "README.md")
 
 
-def test_one_licence_of_several_where_it_is_all_there_is_to_say() -> None:
+def test_one_licence_of_several_where_it_is_all_there_is_to_say():
     words = ("MIT", "CC0", "CC BY-NC 4.0", "CC BY-SA 4.0")
     mit, cc0, ours, alike = (Licence.from_text("x", text) for text in words)
     assert terms.licence_entries(Terms((mit, cc0)))["license"] == "mit"
@@ -167,7 +167,7 @@ def test_one_licence_of_several_where_it_is_all_there_is_to_say() -> None:
 
 
 @pytest.fixture
-def hub() -> Any:
+def hub():
     """distill.hub.hub_student, where the extra `hub` is installed."""
     pytest.importorskip("huggingface_hub")
     from distill.hub import hub_student
@@ -175,7 +175,7 @@ def hub() -> Any:
     return hub_student
 
 
-def test_there_and_back_in_a_folder(hub: Any, tmp_path: Path, file: Path) -> None:
+def test_there_and_back_in_a_folder(hub, tmp_path, file):
     student = hub.HubStudent.of(file)
     folder = tmp_path / "out/mine"
     (folder).mkdir(parents=True)
@@ -199,7 +199,7 @@ def test_there_and_back_in_a_folder(hub: Any, tmp_path: Path, file: Path) -> Non
     assert same(hub.HubStudent.from_pretrained(str(folder)), student)
 
 
-def test_a_damaged_download_ends_in_one_line(hub: Any, tmp_path: Path, file: Path) -> None:
+def test_a_damaged_download_ends_in_one_line(hub, tmp_path, file):
     hub.HubStudent.of(file).save_pretrained(tmp_path / "m")
     weights = tmp_path / "m/model.safetensors"
     weights.write_bytes(weights.read_bytes()[:1000])
@@ -210,9 +210,7 @@ def test_a_damaged_download_ends_in_one_line(hub: Any, tmp_path: Path, file: Pat
         hub.HubStudent.from_pretrained(tmp_path / "m")
 
 
-def test_a_name_is_fetched_by_the_library(
-    hub: Any, file: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_name_is_fetched_by_the_library(hub, file, monkeypatch):
     asked = []
 
     def download(repo: str, name: str, **how: Any) -> str:
@@ -232,9 +230,7 @@ def no_config() -> str:
     raise HfHubHTTPError("no config.json", response=SimpleNamespace(headers={}, request=None))
 
 
-def test_pushed_to_the_last_step_before_a_network(
-    hub: Any, file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_pushed_to_the_last_step_before_a_network(hub, file, tmp_path, monkeypatch):
     sent: dict[str, Any] = {}
 
     class StandIn:
@@ -268,9 +264,7 @@ def test_pushed_to_the_last_step_before_a_network(
     assert same(hub.HubStudent.from_pretrained(tmp_path / "got"), student)
 
 
-def test_without_the_library_one_line_says_what_to_install(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_without_the_library_one_line_says_what_to_install(monkeypatch):
     monkeypatch.setitem(sys.modules, "huggingface_hub", None)
     monkeypatch.delitem(sys.modules, "distill.hub.hub_student", raising=False)
     with pytest.raises(DistillError, match=r"pip install 'distill\[hub\]'"):

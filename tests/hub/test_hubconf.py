@@ -26,7 +26,7 @@ def load(name: str, **words: Any) -> torch.nn.Module:
 
 @pytest.mark.parametrize("style", zoo.shipped())
 @pytest.mark.campaign
-def test_a_student_of_the_package_gives_what_its_file_gives(style: str, tmp_path: Path) -> None:
+def test_a_student_of_the_package_gives_what_its_file_gives(style, tmp_path):
     student = load("student", style=style)
     assert not student.training
     session = onnxruntime.InferenceSession(zoo.find(style))
@@ -43,14 +43,14 @@ def test_a_student_of_the_package_gives_what_its_file_gives(style: str, tmp_path
     assert checkpoint.student_to_start_from(path)[1]  # folded: `init=` puts BatchNorm back
 
 
-def test_gradients_reach_the_photo_and_the_weights() -> None:
+def test_gradients_reach_the_photo_and_the_weights():
     student, photo = load("student"), PHOTO[..., :64, :64].clone().requires_grad_()
     student(photo).mean().backward()
     assert photo.grad.abs().max() > 0
     assert all(p.grad is not None for p in student.parameters())
 
 
-def test_a_file_of_ones_own(tmp_path: Path) -> None:
+def test_a_file_of_ones_own(tmp_path):
     path = tmp_path / "s.safetensors"
     network_file.write_network(distilled(), network_file.description(settings_of_student()), path)
     student, expected = load("student", file=str(path)), distilled()
@@ -58,7 +58,7 @@ def test_a_file_of_ones_own(tmp_path: Path) -> None:
         assert torch.equal(student(PHOTO), expected(PHOTO))
 
 
-def test_untrained_is_the_student_of_a_training(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_untrained_is_the_student_of_a_training(monkeypatch):
     student = load("student", style="paprika", pretrained=False)  # none of it in the package
     assert any(isinstance(m, torch.nn.BatchNorm2d) for m in student.modules())
     assert student.description.style.name == "paprika"
@@ -67,7 +67,7 @@ def test_untrained_is_the_student_of_a_training(monkeypatch: pytest.MonkeyPatch)
         assert (student(photo) - torch.sigmoid(4 * photo - 2)).abs().mean() < 0.1
 
 
-def test_the_teacher_is_frozen() -> None:
+def test_the_teacher_is_frozen():
     teacher = load("teacher", style="toon")
     with torch.inference_mode():
         assert torch.equal(teacher(PHOTO), Toon()(PHOTO))
@@ -75,7 +75,7 @@ def test_the_teacher_is_frozen() -> None:
     assert not any(p.requires_grad for p in teacher.parameters())
 
 
-def test_real_weights_of_a_teacher(assets: Path) -> None:
+def test_real_weights_of_a_teacher(assets):
     teacher = load("teacher", style="hayao", weights=str(assets / "teachers/animegan2_hayao.pt"))
     with torch.inference_mode():
         drawn = teacher(PHOTO[..., :64, :64])
@@ -96,6 +96,6 @@ def test_real_weights_of_a_teacher(assets: Path) -> None:
         ("teacher", {"style": "hayao", "weights": "gone.pt"}, "style.weights=gone.pt: no such fil"),
     ],
 )
-def test_what_is_not_there_ends_in_one_line(name: str, words: dict[str, Any], line: str) -> None:
+def test_what_is_not_there_ends_in_one_line(name, words, line):
     with pytest.raises(DistillError, match=line):
         load(name, **words)

@@ -18,7 +18,7 @@ NAMES = ("last.json", "a/x.png", "a/y [1]*.png", "b/large.bin", "c.txt")
 
 
 @pytest.fixture
-def files(tmp_path: Path) -> dict[str, Path]:
+def files(tmp_path):
     """Files below home/, one of them large, with their sums."""
     found = {}
     for number, name in enumerate(NAMES):
@@ -32,7 +32,7 @@ def files(tmp_path: Path) -> dict[str, Path]:
 
 
 @pytest.fixture(params=["folder", "hub"])
-def place(request: pytest.FixtureRequest, tmp_path: Path) -> Any:
+def place(request, tmp_path):
     """An empty place of either kind, whose files lie below there/."""
     if request.param == "folder":
         return FolderRemote(str(tmp_path / "there"))
@@ -55,14 +55,14 @@ def content(root: Path) -> dict[str, bytes]:
     return {p.relative_to(root).as_posix(): p.read_bytes() for p in found}
 
 
-def test_a_file_is_removed_alone(place: Remote, files: dict[str, Path], tmp_path: Path) -> None:
+def test_a_file_is_removed_alone(place, files, tmp_path):
     transfer.push(files, place, LAST, replace=False)
     gone = next(iter(files))
     place.remove([gone])
     assert {*content(tmp_path / "there")} == {*files} - {gone}
 
 
-def test_there_and_back(place: Remote, files: dict[str, Path], tmp_path: Path) -> None:
+def test_there_and_back(place, files, tmp_path):
     assert transfer.push(files, place, LAST, replace=False) == 6
     assert content(tmp_path / "there") == {name: p.read_bytes() for name, p in files.items()}
     assert transfer.push(files, place, LAST, replace=False) == 0
@@ -74,9 +74,7 @@ def test_there_and_back(place: Remote, files: dict[str, Path], tmp_path: Path) -
     assert not [p for p in tmp_path.iterdir() if p.name.startswith(".")]
 
 
-def test_what_differs_is_refused_on_both_sides(
-    place: Remote, files: dict[str, Path], tmp_path: Path
-) -> None:
+def test_what_differs_is_refused_on_both_sides(place, files, tmp_path):
     transfer.push(files, place, LAST, replace=False)
     wanted = expected(files)
     transfer.pull(wanted, place, tmp_path / "back", LAST, replace=False)
@@ -94,7 +92,7 @@ def test_what_differs_is_refused_on_both_sides(
     assert (tmp_path / "there/a/x.png").read_bytes() == b"other"
 
 
-def test_a_damaged_copy_is_not_taken(place: Remote, files: dict[str, Path], tmp_path: Path) -> None:
+def test_a_damaged_copy_is_not_taken(place, files, tmp_path):
     transfer.push(files, place, LAST, replace=False)
     (tmp_path / "there/b/large.bin").write_bytes(b"x" * LARGE)
     with pytest.raises(DistillError, match=r"b/large\.bin: not what sha256sums\.txt says"):
@@ -103,9 +101,7 @@ def test_a_damaged_copy_is_not_taken(place: Remote, files: dict[str, Path], tmp_
     assert not (tmp_path / "back/last.json").exists()  # the set is none yet
 
 
-def test_a_push_that_was_cut_goes_on_and_ends_with_the_last(
-    files: dict[str, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_push_that_was_cut_goes_on_and_ends_with_the_last(files, tmp_path, monkeypatch):
     monkeypatch.setattr(transfer, "BATCH", 2)
     api = HubStandIn(tmp_path / "there", broken=1)
     with pytest.raises(
@@ -119,9 +115,7 @@ def test_a_push_that_was_cut_goes_on_and_ends_with_the_last(
     assert api.made == {"me/set": ("dataset", True)}
 
 
-def test_a_pull_that_was_cut_fetches_the_rest(
-    files: dict[str, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_pull_that_was_cut_fetches_the_rest(files, tmp_path, monkeypatch):
     monkeypatch.setattr(transfer, "BATCH", 2)
     api = HubStandIn(tmp_path / "there")
     place = on_hub(api)
@@ -136,9 +130,7 @@ def test_a_pull_that_was_cut_fetches_the_rest(
     assert sorted(api.fetched) == ["b/large.bin", "c.txt", "last.json"]
 
 
-def test_a_pull_that_replaces_and_is_cut_leaves_no_set(
-    place: Remote, files: dict[str, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_pull_that_replaces_and_is_cut_leaves_no_set(place, files, tmp_path, monkeypatch):
     transfer.push(files, place, LAST, replace=False)
     back = tmp_path / "back"
     transfer.pull(expected(files), place, back, LAST, replace=False)
@@ -168,9 +160,7 @@ def test_a_pull_that_replaces_and_is_cut_leaves_no_set(
         ({}, []),
     ],
 )
-def test_batches_end_by_files_and_by_bytes(
-    sizes: dict[str, int], batches: list[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_batches_end_by_files_and_by_bytes(sizes, batches, monkeypatch):
     monkeypatch.setattr(transfer, "BATCH", 3)
     monkeypatch.setattr(transfer, "BATCH_BYTES", 10)
     assert ["".join(names) for names in transfer._batches(sizes, ["y", "z"])] == batches
@@ -188,7 +178,7 @@ def cut_after(count: int, fetch: Any) -> Any:
     return once
 
 
-def test_the_sums_are_those_of_sha256sum(files: dict[str, Path], tmp_path: Path) -> None:
+def test_the_sums_are_those_of_sha256sum(files, tmp_path):
     done = subprocess.run(
         ["sha256sum", "-c", "--strict", transfer.SUMS],
         cwd=tmp_path / "home",
@@ -202,7 +192,7 @@ def test_the_sums_are_those_of_sha256sum(files: dict[str, Path], tmp_path: Path)
 @pytest.mark.parametrize(
     "name", ["../up", "/etc/passwd", "a/../../b", "a//b", ".git/config", "a/.hidden", "a\\b", ""]
 )
-def test_a_path_that_leads_elsewhere_is_refused(name: str) -> None:
+def test_a_path_that_leads_elsewhere_is_refused(name):
     fine = f"{'0' * 64}  fine.png\n"
     with pytest.raises(DistillError, match=r"repo=x: sha256sums\.txt: damaged in line 2"):
         transfer.read_sums(f"{fine}{'0' * 64}  {name}\n", "repo=x")
@@ -211,19 +201,17 @@ def test_a_path_that_leads_elsewhere_is_refused(name: str) -> None:
 
 
 @pytest.mark.parametrize("repo", ["name", "a/b/c", "a b/c", "s3://bucket/x", "", "a/"])
-def test_what_names_no_place(repo: str) -> None:
+def test_what_names_no_place(repo):
     with pytest.raises(DistillError, match="USER/NAME on the Hub, or a folder"):
         remote_of(repo, "model")
 
 
 @pytest.mark.parametrize("repo", ["./x", "../x", "/x", "~/x", ".", ".."])
-def test_what_names_a_folder(repo: str) -> None:
+def test_what_names_a_folder(repo):
     assert isinstance(remote_of(repo, "model"), FolderRemote)
 
 
-def test_without_the_library_one_line_says_what_to_install(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_without_the_library_one_line_says_what_to_install(monkeypatch):
     monkeypatch.setitem(__import__("sys").modules, "huggingface_hub", None)
     with pytest.raises(DistillError, match=r"pip install 'distill\[hub\]'"):
         remote_of("me/mine", "model")

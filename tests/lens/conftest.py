@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
 
 from distill.lens import webpage
@@ -11,7 +9,7 @@ from support.lens_page import BUILT
 
 
 @pytest.fixture
-def page(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def page(tmp_path, monkeypatch):
     """A page that is built already, in the place of the real one: no npm."""
     folder = tmp_path / "built"
     for name, content in BUILT.items():

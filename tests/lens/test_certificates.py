@@ -16,7 +16,7 @@ NAMES = ["localhost", "127.0.0.1", "192.168.1.7"]
 
 
 @pytest.fixture
-def kept(tmp_path, monkeypatch) -> Path:
+def kept(tmp_path, monkeypatch):
     monkeypatch.setenv("DISTILL_CACHE", str(tmp_path / "cache"))
     return tmp_path / "cache" / "lens" / "certificate.pem"
 

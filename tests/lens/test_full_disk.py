@@ -64,7 +64,7 @@ def test_other_errors_of_the_system_keep_their_own_line(page, monkeypatch, capsy
 
 
 @pytest.fixture
-def sources(page, tmp_path, monkeypatch) -> Path:
+def sources(page, tmp_path, monkeypatch):
     """Sources that the page is older than, and an npm that builds them."""
     folder = tmp_path / "web"
     folder.mkdir()

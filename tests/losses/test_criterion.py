@@ -23,7 +23,7 @@ EDGES = 0.1 * 8 / 9 / 2
 
 
 @pytest.mark.parametrize(("w1", "w2"), [(1.0, 1.0), (10.0, 0.5), (0.0, 3.0)])
-def test_weighted_sum_and_raw_values(w1: float, w2: float) -> None:
+def test_weighted_sum_and_raw_values(w1, w2):
     terms = {"smooth_l1": SmoothL1(), "sobel": Sobel()}
     total, raw = Criterion(terms, {"smooth_l1": w1, "sobel": w2})(RAMP, BLACK)
     assert list(raw) == ["smooth_l1", "sobel"]
@@ -32,14 +32,14 @@ def test_weighted_sum_and_raw_values(w1: float, w2: float) -> None:
     assert total.item() == pytest.approx(w1 * HUBER + w2 * EDGES, rel=1e-5)
 
 
-def test_weights_of_absent_terms_do_not_count() -> None:
+def test_weights_of_absent_terms_do_not_count():
     criterion = Criterion({"sobel": Sobel()}, {"sobel": 2, "style": 1e6})
     total, raw = criterion(RAMP, BLACK)
     assert list(raw) == ["sobel"]
     assert total.item() == pytest.approx(2 * EDGES, rel=1e-5)
 
 
-def test_activations_go_to_gka_and_pictures_to_the_rest() -> None:
+def test_activations_go_to_gka_and_pictures_to_the_rest():
     criterion = Criterion(
         {"smooth_l1": SmoothL1(), "gka": GKA({"s": "t"}, "centred")}, {"smooth_l1": 1, "gka": 4}
     )
@@ -53,7 +53,7 @@ def test_activations_go_to_gka_and_pictures_to_the_rest() -> None:
     assert other.item() == pytest.approx(HUBER + 4, abs=1e-4)
 
 
-def test_gradient_is_the_weighted_sum_of_gradients() -> None:
+def test_gradient_is_the_weighted_sum_of_gradients():
     def gradient(criterion: Criterion) -> torch.Tensor:
         student = RAMP.clone().requires_grad_()
         criterion(student, BLACK)[0].backward()
@@ -64,19 +64,19 @@ def test_gradient_is_the_weighted_sum_of_gradients() -> None:
     torch.testing.assert_close(gradient(both), 2 * gradient(first) + 5 * gradient(second))
 
 
-def test_nothing_to_learn_is_refused() -> None:
+def test_nothing_to_learn_is_refused():
     with pytest.raises(DistillError, match="every loss weight is 0"):
         Criterion({}, {"smooth_l1": 0.0})
 
 
-def test_lists_the_layers_gka_needs_once_each() -> None:
+def test_lists_the_layers_gka_needs_once_each():
     layers = {"encoder.blocks.3": "block_a", "encoder.blocks.6": "block_c", "decoder": "block_c"}
     criterion = Criterion({"sobel": Sobel(), "gka": GKA(layers)}, {"sobel": 1, "gka": 1})
     assert criterion.student_layers == ("encoder.blocks.3", "encoder.blocks.6", "decoder")
     assert criterion.teacher_layers == ("block_a", "block_c")
 
 
-def test_of_pictures_alone_it_needs_no_layers() -> None:
+def test_of_pictures_alone_it_needs_no_layers():
     criterion = Criterion({"sobel": Sobel()}, {"sobel": 1})
     assert criterion.student_layers == criterion.teacher_layers == ()
     assert criterion.min_batch == 1
@@ -93,7 +93,7 @@ class Means(LossTerm):
         return (student["own"].mean() - teacher["taught"].mean()).abs()
 
 
-def test_a_term_of_one_s_own_gets_what_it_states_to_read() -> None:
+def test_a_term_of_one_s_own_gets_what_it_states_to_read():
     # Any module of two pictures is a term, too.
     criterion = Criterion({"means": Means(), "mse": nn.MSELoss()}, {"means": 2, "mse": 1})
     assert (criterion.student_layers, criterion.teacher_layers) == (("own",), ("taught",))
@@ -103,7 +103,7 @@ def test_a_term_of_one_s_own_gets_what_it_states_to_read() -> None:
     assert (total.item(), raw["mse"].item()) == (4, 0)
 
 
-def test_a_batch_too_small_for_a_term_is_left_to_the_others() -> None:
+def test_a_batch_too_small_for_a_term_is_left_to_the_others():
     criterion = Criterion({"gka": GKA({"s": "t"}), "sobel": Sobel()}, {"gka": 1, "sobel": 1})
     small = (RAMP[:3], BLACK[:3], {"s": RAMP[:3]}, {"t": RAMP[:3]})
     assert list(criterion.eval()(*small)[1]) == ["sobel"]
@@ -122,7 +122,7 @@ class Steps(LossTerm):
         return (network(photo) - output).abs().mean()
 
 
-def test_a_term_that_asks_the_network_is_counted_with_the_rest() -> None:
+def test_a_term_that_asks_the_network_is_counted_with_the_rest():
     criterion = Criterion({"sobel": Sobel(), "steps": Steps()}, {"sobel": 1, "steps": 3})
     further = criterion.of_network(lambda photo: photo + 0.5, BLACK, BLACK)
     assert {name: v.item() for name, v in further.items()} == {"steps": 0.5}
@@ -147,7 +147,7 @@ def late() -> Criterion:
 
 
 @pytest.mark.parametrize("steps", [10, 30, 600, 4000, 7])
-def test_a_term_counts_from_its_share_of_the_run_on(steps: int) -> None:
+def test_a_term_counts_from_its_share_of_the_run_on(steps):
     criterion, counted = late(), {}
     for step in range(steps):
         criterion.advance(step / steps)
@@ -159,7 +159,7 @@ def test_a_term_counts_from_its_share_of_the_run_on(steps: int) -> None:
         assert found in (None, wanted)
 
 
-def test_all_terms_count_where_nobody_says_how_far_the_run_is_and_in_evaluation() -> None:
+def test_all_terms_count_where_nobody_says_how_far_the_run_is_and_in_evaluation():
     criterion = late()
     assert names(criterion) == ["sobel", "mse", "steps"]
     criterion.advance(0.0)
@@ -167,13 +167,13 @@ def test_all_terms_count_where_nobody_says_how_far_the_run_is_and_in_evaluation(
     assert names(criterion.eval()) == ["sobel", "mse", "steps"]
 
 
-def test_terms_that_all_start_late_are_refused() -> None:
+def test_terms_that_all_start_late_are_refused():
     with pytest.raises(DistillError, match="every term starts late") as error:
         Criterion({"sobel": Sobel()}, {"sobel": 1}, {"sobel": 0.5, "mse": 0.0})
     assert "\n" not in str(error.value)
 
 
-def test_a_region_weighs_the_difference_in_terms_by_pixel() -> None:
+def test_a_region_weighs_the_difference_in_terms_by_pixel():
     """On SmoothL1's linear side a weight of 3 is three times the difference; Sobel is exact."""
 
     class Squares(LossTerm):

@@ -1,7 +1,5 @@
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
 import torch
 from torch import Tensor, nn
@@ -30,18 +28,14 @@ def term(monkeypatch: pytest.MonkeyPatch, vgg: VGGFeatures, **options: int | Non
     return FeatureDistance(**options)
 
 
-def test_is_the_mean_relative_difference_whatever_a_layer_s_scale(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_is_the_mean_relative_difference_whatever_a_layer_s_scale(monkeypatch):
     distance = term(monkeypatch, identity_and_triple())
     target = torch.rand(2, 3, 8, 8)
     for factor, wanted in ((1.0, 0.0), (1.3, 0.3), (0.5, 0.5), (0.0, 1.0)):
         assert distance(factor * target, target).item() == pytest.approx(wanted, abs=1e-5)
 
 
-def test_a_target_without_activations_is_no_division_by_zero(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_a_target_without_activations_is_no_division_by_zero(monkeypatch):
     black = torch.zeros(1, 3, 8, 8)
     assert term(monkeypatch, identity_and_triple())(black, black).item() == 0
 
@@ -54,9 +48,7 @@ def seen(distance: nn.Module, picture: Tensor) -> tuple[int, ...]:
     return int(rows[0]), int(rows[-1]), int(columns[0]), int(columns[-1])
 
 
-def test_in_training_each_crop_is_drawn_anew_otherwise_it_is_the_middle(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_in_training_each_crop_is_drawn_anew_otherwise_it_is_the_middle(monkeypatch):
     distance = term(monkeypatch, identity_and_triple(), side=6)
     picture = 0.1 + 0.3 * torch.rand(1, 3, 10, 13)
     distance.eval()
@@ -73,14 +65,12 @@ def test_in_training_each_crop_is_drawn_anew_otherwise_it_is_the_middle(
     assert drawn[0] == drawn[1]
 
 
-def test_a_picture_smaller_than_the_crop_is_read_whole(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_picture_smaller_than_the_crop_is_read_whole(monkeypatch):
     distance = term(monkeypatch, identity_and_triple(), side=9)
     assert seen(distance, 0.1 + 0.3 * torch.rand(1, 3, 5, 7)) == (0, 4, 0, 6)
 
 
-def test_real_backbone_descends_and_is_of_the_order_of_one(
-    assets: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_real_backbone_descends_and_is_of_the_order_of_one(assets, monkeypatch):
     monkeypatch.setenv("DISTILL_WEIGHTS", str(assets / "perceptual"))
     real = FeatureDistance("vgg19_relu3_1")
     assert list(real.vgg.names.values()) == ["relu1_1", "relu2_1", "relu3_1"]

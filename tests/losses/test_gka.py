@@ -49,14 +49,14 @@ def rotation(size: int) -> Tensor:
 
 @pytest.mark.parametrize("estimator", ESTIMATORS)
 @pytest.mark.parametrize("shapes", [((8, 30), (8, 12)), ((5, 3, 4, 4), (5, 2, 8, 8))])
-def test_is_the_direct_formula(shapes: tuple, estimator: Estimator) -> None:
+def test_is_the_direct_formula(shapes, estimator):
     x, y = (torch.randn(shape) for shape in shapes)
     y.flatten(1)[:, :10] += x.flatten(1)[:, :10]
     assert gka(x, y, estimator).item() == pytest.approx(direct(x, y, estimator), abs=1e-5)
 
 
 @pytest.mark.parametrize("estimator", ESTIMATORS)
-def test_rotation_and_scale_do_not_matter(estimator: Estimator) -> None:
+def test_rotation_and_scale_do_not_matter(estimator):
     x = torch.randn(6, 10)
     assert gka(x, 7.5 * x @ rotation(10), estimator).item() == pytest.approx(1, abs=1e-5)
     y = torch.randn(6, 14)
@@ -64,7 +64,7 @@ def test_rotation_and_scale_do_not_matter(estimator: Estimator) -> None:
     assert turned.item() == pytest.approx(gka(x, y, estimator).item(), abs=1e-5)
 
 
-def test_a_shift_matters_to_plain_alone() -> None:
+def test_a_shift_matters_to_plain_alone():
     x, y = torch.randn(6, 10), torch.randn(6, 10)
     for estimator in ("unbiased", "centred"):
         assert gka(x + 5, y, estimator).item() == pytest.approx(
@@ -73,7 +73,7 @@ def test_a_shift_matters_to_plain_alone() -> None:
     assert abs(gka(x + 5, y, "plain") - gka(x, y, "plain")) > 0.1
 
 
-def test_opposed_pictures() -> None:
+def test_opposed_pictures():
     """Features that vary over disjoint pairs of 8 pictures: nothing in common.
 
     Unbiased by hand: each Gram matrix without its diagonal has one pair of -1. HSIC₁ of both is
@@ -85,7 +85,7 @@ def test_opposed_pictures() -> None:
     assert gka(x, y, "centred").item() == pytest.approx(0, abs=1e-6)
 
 
-def test_hsic1_is_its_u_statistic() -> None:
+def test_hsic1_is_its_u_statistic():
     """The independent implementation here, against the definition of what it estimates."""
     x, y = np.random.default_rng(0).normal(size=(2, 7, 3))
     k, m = x @ x.T, y @ (x + y).T
@@ -93,7 +93,7 @@ def test_hsic1_is_its_u_statistic() -> None:
     assert hsic1(k, m) == pytest.approx(hsic_of_quadruples(k, m), rel=1e-9)
 
 
-def test_independent_features_score_zero_in_the_mean() -> None:
+def test_independent_features_score_zero_in_the_mean():
     """More features than pictures: centred, the diagonals alone make them alike."""
     draws = [(torch.randn(8, 200), torch.randn(8, 200)) for _ in range(400)]
     unbiased = torch.stack([gka(x, y) for x, y in draws])
@@ -101,7 +101,7 @@ def test_independent_features_score_zero_in_the_mean() -> None:
     assert min(gka(x, y, "centred") for x, y in draws) > 0.8
 
 
-def test_unrelated_relu_features_look_alike_unless_centred() -> None:
+def test_unrelated_relu_features_look_alike_unless_centred():
     """Why features are centred: ReLU features share a large mean, which is all they agree on."""
     x, y = (torch.randn(256, 64) + 2).relu(), (torch.randn(256, 64) + 2).relu()
     assert gka(x, y, "plain").item() > 0.99
@@ -110,14 +110,14 @@ def test_unrelated_relu_features_look_alike_unless_centred() -> None:
 
 
 @pytest.mark.parametrize("pictures", [1, 2, 3])
-def test_few_pictures_are_refused(pictures: int) -> None:
+def test_few_pictures_are_refused(pictures):
     with pytest.raises(DistillError, match=f"at least 4, got {pictures}.*data.batch_size"):
         gka(torch.randn(pictures, 5), torch.randn(pictures, 5))
 
 
 @pytest.mark.parametrize("estimator", ["unbiased", "centred"])
 @pytest.mark.parametrize("value", [0.0, 1.0])
-def test_a_dead_layer_gives_no_nan(value: float, estimator: Estimator) -> None:
+def test_a_dead_layer_gives_no_nan(value, estimator):
     x = torch.full((4, 5), value, requires_grad=True)
     score = gka(x, torch.randn(4, 5), estimator)
     score.backward()
@@ -125,7 +125,7 @@ def test_a_dead_layer_gives_no_nan(value: float, estimator: Estimator) -> None:
     assert torch.isfinite(x.grad).all()
 
 
-def test_loss_is_one_minus_the_mean_over_pairs() -> None:
+def test_loss_is_one_minus_the_mean_over_pairs():
     student = {"s1": torch.randn(5, 6), "s2": torch.randn(5, 7)}
     teacher = {"t1": torch.randn(5, 8), "t2": student["s2"] * 2}
     loss = GKA({"s1": "t1", "s2": "t2"})(student, teacher)
@@ -133,13 +133,13 @@ def test_loss_is_one_minus_the_mean_over_pairs() -> None:
     assert loss.item() == pytest.approx(expected, abs=1e-5)
 
 
-def test_no_layers_are_refused() -> None:
+def test_no_layers_are_refused():
     with pytest.raises(DistillError, match=r"gka_layers is empty"):
         GKA({})
 
 
 @pytest.mark.parametrize("estimator", ESTIMATORS)
-def test_descends(estimator: Estimator) -> None:
+def test_descends(estimator):
     x, teacher = torch.rand(6, 3, 8, 8), {"t": torch.rand(6, 20).relu()}
     network = torch.nn.Sequential(torch.nn.Conv2d(3, 5, 3), torch.nn.ReLU())
     loss, values = GKA({"s": "t"}, estimator), []
@@ -155,7 +155,7 @@ def test_descends(estimator: Estimator) -> None:
 
 
 @pytest.mark.parametrize("estimator", ESTIMATORS)
-def test_the_gradient_is_the_difference_quotient(estimator: Estimator) -> None:
+def test_the_gradient_is_the_difference_quotient(estimator):
     x, y = torch.randn(6, 5, requires_grad=True), torch.randn(6, 7)
     gka(x, y, estimator).backward()
     step = torch.zeros_like(x)
@@ -174,7 +174,7 @@ def test_the_gradient_is_the_difference_quotient(estimator: Estimator) -> None:
         ({"centred": None}, "unbiased"),
     ],
 )
-def test_a_term_of_each_estimator(arguments: dict, estimator: Estimator) -> None:
+def test_a_term_of_each_estimator(arguments, estimator):
     x, y = torch.rand(6, 12), torch.rand(6, 12)
     loss = GKA({"a": "b"}, **arguments)({"a": x}, {"b": y})
     assert loss.item() == pytest.approx(1 - direct(x, y, estimator), abs=1e-5)

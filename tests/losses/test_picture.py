@@ -19,7 +19,7 @@ from support.small_vgg import small_vgg
 
 
 @pytest.fixture(autouse=True)
-def _small(monkeypatch: pytest.MonkeyPatch) -> None:
+def _small(monkeypatch):
     network = small_vgg()  # one and the same for all terms of a test
     monkeypatch.setattr(picture, "vgg_features", lambda *_: network)
     monkeypatch.setattr(picture, "LAYERS", ("first", "second"))
@@ -35,14 +35,14 @@ def learnt(
     return term.eval()
 
 
-def test_the_style_s_own_picture_loses_nothing_and_another_does() -> None:
+def test_the_style_s_own_picture_loses_nothing_and_another_does():
     style, photo = torch.rand(2, 3, 64, 64)
     term = learnt(style)
     assert term(style[None], photo[None]).item() == pytest.approx(0, abs=1e-6)
     assert term(photo[None] * 0.3, photo[None]).item() > 0.05
 
 
-def test_the_gram_matrix_around_the_means_is_the_covariance() -> None:
+def test_the_gram_matrix_around_the_means_is_the_covariance():
     """Of the style itself; of features that are the means everywhere it is 0."""
     features = torch.rand(1, 4, 8, 8)
     mean = features.mean((0, 2, 3))
@@ -52,7 +52,7 @@ def test_the_gram_matrix_around_the_means_is_the_covariance() -> None:
     np.testing.assert_allclose(gram_around(features, mean)[0].numpy(), wanted, atol=1e-6)
 
 
-def test_weights_mix_the_statistics_of_several() -> None:
+def test_weights_mix_the_statistics_of_several():
     one, other = torch.rand(3, 32, 32), 0.4 * torch.rand(3, 32, 32)
     alone, mixed = learnt(one), learnt(one, other, weights=(1.0, 1e-9))
     for (mean, gram), (near, close) in zip(
@@ -65,7 +65,7 @@ def test_weights_mix_the_statistics_of_several() -> None:
     torch.testing.assert_close(both, 0.75 * of[0] + 0.25 * of[1])
 
 
-def test_kept_colours_are_the_photo_s_whatever_the_style_s() -> None:
+def test_kept_colours_are_the_photo_s_whatever_the_style_s():
     style, photo = torch.rand(2, 3, 32, 32)
     term = learnt(style, keep_colour=True)
     grey = learnt(
@@ -83,14 +83,14 @@ def test_kept_colours_are_the_photo_s_whatever_the_style_s() -> None:
     assert COLOUR > 0
 
 
-def test_style_descends_and_its_network_learns_nothing() -> None:
+def test_style_descends_and_its_network_learns_nothing():
     term = learnt(torch.rand(3, 64, 64)).train()
     values = descend(term, 0.3 * torch.rand(2, 3, 64, 64), torch.rand(2, 3, 64, 64))
     assert values[-1] < values[0]
     assert all(p.grad is None for p in term.parameters())
 
 
-def test_training_reads_crops_and_evaluation_all() -> None:
+def test_training_reads_crops_and_evaluation_all():
     term = learnt(torch.rand(3, 64, 64))
     term.side, seen = 16, []
     term.vgg.register_forward_pre_hook(lambda _, given: seen.append(given[0].shape[-1]))
@@ -100,7 +100,7 @@ def test_training_reads_crops_and_evaluation_all() -> None:
     assert seen == [64, 32, 16, 16, 16, 16]
 
 
-def test_total_variation_of_a_chequer_and_of_one_colour() -> None:
+def test_total_variation_of_a_chequer_and_of_one_colour():
     rows, columns = torch.meshgrid(torch.arange(4), torch.arange(4), indexing="ij")
     chequer = ((rows + columns) % 2).float().expand(1, 3, 4, 4)
     term = TotalVariation()

@@ -20,7 +20,7 @@ def sobel_by_hand(picture: np.ndarray) -> np.ndarray:
     return out
 
 
-def test_against_loops() -> None:
+def test_against_loops():
     a, b = torch.rand(1, 4, 6, 7), torch.rand(1, 4, 6, 7)
     gaps = [
         np.abs(sobel_by_hand(a[0, c].numpy()) - sobel_by_hand(b[0, c].numpy())) for c in range(4)
@@ -29,7 +29,7 @@ def test_against_loops() -> None:
 
 
 @pytest.mark.parametrize("layout", [torch.contiguous_format, torch.channels_last])
-def test_the_same_as_from_kornia_s_gradients(layout: torch.memory_format) -> None:
+def test_the_same_as_from_kornia_s_gradients(layout):
     a, b = (torch.rand(2, 4, 9, 11).contiguous(memory_format=layout) for _ in range(2))
     a.requires_grad_()
     theirs = (spatial_gradient(a) - spatial_gradient(b)).abs().mean()

@@ -22,7 +22,7 @@ def draws(seed: int, photo: Tensor, shift: int = 3) -> tuple[int, int]:
     return down, right
 
 
-def test_a_network_that_moves_along_and_sees_no_noise_loses_nothing() -> None:
+def test_a_network_that_moves_along_and_sees_no_noise_loses_nothing():
     photo = torch.rand(2, 3, 20, 24)
     for seed in range(20):
         torch.manual_seed(seed)
@@ -31,13 +31,13 @@ def test_a_network_that_moves_along_and_sees_no_noise_loses_nothing() -> None:
     assert Stable(noise=0)(lambda x: 1 - x**2, photo, 1 - photo**2).item() == 0
 
 
-def test_noise_that_is_passed_on_costs_its_mean_size() -> None:
+def test_noise_that_is_passed_on_costs_its_mean_size():
     """The mean |n| of a Gaussian is σ √(2/π); a flat photo shows no move."""
     value = Stable(noise=4.0)(lambda x: x, GREY, GREY).item()
     assert value == pytest.approx(4 / LEVELS * (2 / torch.pi) ** 0.5 / 2, rel=0.02)
 
 
-def test_a_noisy_photo_stays_one() -> None:
+def test_a_noisy_photo_stays_one():
     seen: list[Tensor] = []
     white = torch.ones(1, 3, 32, 32)
     Stable(noise=50.0)(lambda x: seen.append(x) or x, white, white)
@@ -47,7 +47,7 @@ def test_a_noisy_photo_stays_one() -> None:
     assert seen[2].min() >= 0  # seen[1] moved
 
 
-def test_a_pattern_that_stands_still_costs_by_how_far_the_photo_moved() -> None:
+def test_a_pattern_that_stands_still_costs_by_how_far_the_photo_moved():
     """S(x) = a ramp over columns, whatever x: moved back by k columns it is k slopes off."""
     slope = 0.01
     ramp = (slope * torch.arange(24.0)).expand(2, 3, 20, 24)
@@ -61,7 +61,7 @@ def test_a_pattern_that_stands_still_costs_by_how_far_the_photo_moved() -> None:
 
 
 @pytest.mark.parametrize(("down", "right"), [(0, 0), (2, -3), (-1, 1), (3, 3)])
-def test_moved_and_overlap_are_of_one_place(down: int, right: int) -> None:
+def test_moved_and_overlap_are_of_one_place(down, right):
     rows, columns = torch.meshgrid(torch.arange(9.0), torch.arange(11.0), indexing="ij")
     picture = torch.stack([rows, columns, rows * 100 + columns])[None]
     after = moved(picture, -down, -right)
@@ -73,12 +73,12 @@ def test_moved_and_overlap_are_of_one_place(down: int, right: int) -> None:
     assert torch.equal(one, other)
 
 
-def test_every_move_up_to_the_shift_is_drawn() -> None:
+def test_every_move_up_to_the_shift_is_drawn():
     asked = {draws(seed, GREY[:1, :, :4, :4], 1) for seed in range(200)}
     assert asked == {(y, x) for y in (-1, 0, 1) for x in (-1, 0, 1)}
 
 
-def test_transparency_lies_over_white() -> None:
+def test_transparency_lies_over_white():
     """Colours behind full transparency may change as they like."""
     photo = torch.rand(1, 3, 16, 16)
 
@@ -99,7 +99,7 @@ def gradients(network: nn.Module, value: Callable[[], Tensor]) -> list[Tensor]:
     return [p.grad.clone() for p in network.parameters()]
 
 
-def test_the_gradient_teaches_the_changed_photos_and_not_the_target() -> None:
+def test_the_gradient_teaches_the_changed_photos_and_not_the_target():
     network, photo, term = conv(), torch.rand(2, 3, 32, 32), Stable(noise=20)
 
     def value(output: Tensor) -> Tensor:
@@ -112,5 +112,5 @@ def test_the_gradient_teaches_the_changed_photos_and_not_the_target() -> None:
     assert all(torch.equal(a, b) for a, b in zip(found, fixed, strict=True))
 
 
-def test_states_that_it_reads_the_network() -> None:
+def test_states_that_it_reads_the_network():
     assert Stable.reads is Reads.NETWORK

@@ -1,7 +1,5 @@
 from __future__ import annotations
 
-from pathlib import Path
-
 import numpy as np
 import pytest
 import torch
@@ -13,24 +11,24 @@ from support.small_vgg import small_vgg
 
 
 @pytest.fixture
-def term(monkeypatch: pytest.MonkeyPatch) -> Style:
+def term(monkeypatch):
     monkeypatch.setattr(style, "vgg_features", lambda *_: small_vgg())
     return Style()
 
 
 @pytest.fixture
-def real(assets: Path, monkeypatch: pytest.MonkeyPatch) -> Style:
+def real(assets, monkeypatch):
     monkeypatch.setenv("DISTILL_WEIGHTS", str(assets / "perceptual"))
     return Style("vgg19_relu3_1")
 
 
-def test_gram_against_einsum() -> None:
+def test_gram_against_einsum():
     x = torch.randn(2, 5, 6, 7)
     expected = np.einsum("nchw,ndhw->ncd", x.numpy(), x.numpy()) / (5 * 6 * 7)
     np.testing.assert_allclose(gram(x).numpy(), expected, rtol=1e-4, atol=1e-6)
 
 
-def test_loss_sums_layers_and_averages_pictures() -> None:
+def test_loss_sums_layers_and_averages_pictures():
     """Layer a: Grams 1 and 4, so 9, in one of two pictures; layer b: 0 against 1/4 everywhere."""
     ones = torch.ones(2, 1, 3, 3)
     student = {"a": torch.stack([ones[0], ones[0] * 2]), "b": torch.zeros(2, 1, 2, 2)}
@@ -38,7 +36,7 @@ def test_loss_sums_layers_and_averages_pictures() -> None:
     assert gram_loss(student, target).item() == pytest.approx(9 / 2 + 1 / 16)
 
 
-def test_a_crop_is_read_alone_in_the_middle_or_anywhere(term: Style) -> None:
+def test_a_crop_is_read_alone_in_the_middle_or_anywhere(term):
     """The middle's loss is that of the cut pictures; in training all places are drawn."""
     student, target = torch.rand(2, 3, 20, 24), torch.rand(2, 3, 20, 24)
     term.side = 16
@@ -48,6 +46,6 @@ def test_a_crop_is_read_alone_in_the_middle_or_anywhere(term: Style) -> None:
     assert len(drawn) > 10
 
 
-def test_real_backbone_descends(real: Style) -> None:
+def test_real_backbone_descends(real):
     values = descend(real, torch.rand(1, 3, 32, 32), torch.full((1, 3, 32, 32), 0.5))
     assert values[-1] < 0.7 * values[0]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import pytest
 import torch
-from torch import nn
 
 from distill.core.errors import DistillError
 from distill.losses import feature_distance, picture, style
@@ -32,7 +31,7 @@ TERMS = {
 
 
 @pytest.fixture
-def term(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> nn.Module:
+def term(request, monkeypatch):
     network = small_vgg()  # one and the same for all terms of a test
     for module in (feature_distance, style, picture):
         monkeypatch.setattr(module, "vgg_features", lambda *_: network)
@@ -40,21 +39,21 @@ def term(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> nn.
 
 
 @pytest.mark.parametrize("term", TERMS, indirect=True)
-def test_equal_pictures_lose_nothing_and_others_something(term: nn.Module) -> None:
+def test_equal_pictures_lose_nothing_and_others_something(term):
     same = torch.rand(2, 3, 32, 32)
     assert term(same, same.clone()).item() == pytest.approx(0, abs=1e-6)
     assert term(same, torch.rand(2, 3, 32, 32)).item() > 1e-6
 
 
 @pytest.mark.parametrize("term", TERMS, indirect=True)
-def test_descends_and_learns_nothing_itself(term: nn.Module) -> None:
+def test_descends_and_learns_nothing_itself(term):
     values = descend(term, torch.rand(2, 3, 32, 32), 0.5 * torch.rand(2, 3, 32, 32), rate=0.01)
     assert values[-1] < 0.97 * values[0]
     assert all(weight.grad is None for weight in term.parameters())
 
 
 @pytest.mark.parametrize("term", ["ink", "loose", "style", "features", "content"], indirect=True)
-def test_transparency_lies_over_white(term: nn.Module) -> None:
+def test_transparency_lies_over_white(term):
     rgb, alpha = torch.rand(2, 3, 32, 32), torch.rand(2, 1, 32, 32)
     target = torch.rand(2, 3, 32, 32)
     opaque = torch.cat([target, torch.ones(2, 1, 32, 32)], 1)
@@ -66,7 +65,7 @@ def test_transparency_lies_over_white(term: nn.Module) -> None:
 
 @pytest.mark.usefixtures("no_downloads")
 @pytest.mark.parametrize(("kind", "name"), [(Style, "style"), (FeatureDistance, "features")])
-def test_missing_weights_say_what_to_do(kind: type[nn.Module], name: str) -> None:
+def test_missing_weights_say_what_to_do(kind, name):
     with pytest.raises(DistillError, match=rf"loss.weights.{name}: .*vgg16.*{name}=0") as error:
         kind("vgg16")
     assert "\n" not in str(error.value)

@@ -1,7 +1,5 @@
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
 import torch
 import torch.nn.functional as F
@@ -20,7 +18,7 @@ STD = torch.tensor([0.229, 0.224, 0.225]).view(3, 1, 1)
 THREE = ("relu1_1", "relu2_1", "relu3_1")
 
 
-def test_features_are_of_the_normalised_picture() -> None:
+def test_features_are_of_the_normalised_picture():
     vgg, picture = small_vgg(), torch.rand(2, 3, 8, 8)
     convs = [m for m in vgg.features if isinstance(m, nn.Conv2d)]
     first = F.relu(convs[0]((picture - MEAN) / STD))
@@ -31,13 +29,13 @@ def test_features_are_of_the_normalised_picture() -> None:
     torch.testing.assert_close(named["second"], second)
 
 
-def test_backbone_is_cut_and_frozen() -> None:
+def test_backbone_is_cut_and_frozen():
     vgg = small_vgg()
     assert len(vgg.features) == 5
     assert not any(p.requires_grad for p in vgg.parameters())
 
 
-def test_layers_by_their_names_in_the_paper() -> None:
+def test_layers_by_their_names_in_the_paper():
     """Positions of torchvision's modules, counted by hand; each is behind its convolution."""
     sixteen, nineteen = _layers(vgg.cfgs["D"]), _layers(vgg.cfgs["E"])
     wanted = {"relu1_1": 1, "relu1_2": 3, "relu2_1": 6, "relu2_2": 8, "relu3_1": 11}
@@ -48,17 +46,13 @@ def test_layers_by_their_names_in_the_paper() -> None:
 
 
 @pytest.mark.usefixtures("no_downloads")
-def test_missing_vgg16_names_the_file_at_hand(
-    assets: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_missing_vgg16_names_the_file_at_hand(assets, monkeypatch):
     monkeypatch.setenv("DISTILL_WEIGHTS", str(assets / "perceptual"))
     with pytest.raises(DistillError, match=r"style_backbone=vgg19_relu3_1"):
         vgg_features("vgg16", THREE, "style")
 
 
-def test_real_backbone_reads_its_three_layers(
-    assets: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_real_backbone_reads_its_three_layers(assets, monkeypatch):
     """Against the file's convolutions applied one by one."""
     monkeypatch.setenv("DISTILL_WEIGHTS", str(assets / "perceptual"))
     state = load_file(assets / "perceptual/vgg19_relu3_1.safetensors")
@@ -78,7 +72,7 @@ def test_real_backbone_reads_its_three_layers(
 
 
 @pytest.mark.usefixtures("no_downloads")
-def test_missing_weights_name_the_term_that_needs_them(tmp_path, monkeypatch) -> None:
+def test_missing_weights_name_the_term_that_needs_them(tmp_path, monkeypatch):
     monkeypatch.setenv("DISTILL_WEIGHTS", str(tmp_path))
     for term, name in ((FeatureDistance, "features"), (PictureContent, "content")):
         with pytest.raises(DistillError, match=rf"loss\.weights\.{name}: weights file vgg16"):

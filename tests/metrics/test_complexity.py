@@ -112,19 +112,19 @@ GRAPHS = {
 
 
 @pytest.mark.parametrize("name", GRAPHS)
-def test_graph_macs_by_hand(name: str) -> None:
+def test_graph_macs_by_hand(name):
     nodes, weights, takes, gives, expected = GRAPHS[name]
     assert graph_macs(graph(nodes, weights, takes, gives)) == expected
 
 
-def test_a_dynamic_graph_has_no_number() -> None:
+def test_a_dynamic_graph_has_no_number():
     shape = ("n", 3, "h", "w")
     model = graph([conv("x", "w", "y", **SAME)], {"w": (3, 3, 3, 3)}, shape, shape)
     with pytest.raises(ValueError, match="the shape of y is not static"):
         graph_macs(model)
 
 
-def test_graph_parameters_and_operators() -> None:
+def test_graph_parameters_and_operators():
     model = graph(*GRAPHS["chain"][:4])
     assert operators(model) == ["Conv", "Relu", "Sigmoid"]
     assert graph_parameters(model) == 4 * 27 + 8
@@ -133,7 +133,7 @@ def test_graph_parameters_and_operators() -> None:
     assert graph_parameters(model) == 4 * 27 + 8
 
 
-def test_module_macs_by_hand() -> None:
+def test_module_macs_by_hand():
     network = nn.Sequential(
         nn.Conv2d(3, 8, 3, padding=1), nn.ReLU(), nn.Conv2d(8, 8, 3, 2, 1, groups=8)
     )
@@ -142,12 +142,12 @@ def test_module_macs_by_hand() -> None:
     assert module_macs(nn.ReLU(), 16) is None
 
 
-def test_parameters() -> None:
+def test_parameters():
     network = nn.Sequential(nn.Conv2d(3, 8, 3), nn.BatchNorm2d(8), nn.Conv2d(8, 1, 1, bias=False))
     assert parameters(network) == 3 * 8 * 9 + 8 + 2 * 8 + 8
 
 
-def test_thop_counts_and_leaves_nothing_behind() -> None:
+def test_thop_counts_and_leaves_nothing_behind():
     """thop counts a convolution as we do, and adds two for every value of BatchNorm."""
     network = nn.Sequential(nn.Conv2d(3, 8, 3, padding=1, bias=False), nn.BatchNorm2d(8)).train()
     before = list(network.state_dict())
@@ -158,7 +158,7 @@ def test_thop_counts_and_leaves_nothing_behind() -> None:
     assert torch.equal(network[1].running_mean, torch.zeros(8))
 
 
-def test_as_published_a_transposed_convolution_counts_at_its_output() -> None:
+def test_as_published_a_transposed_convolution_counts_at_its_output():
     nodes, weights, takes, gives, macs = GRAPHS["transposed"]
     model = graph(nodes, weights, takes, gives)
     assert graph_macs(model, published=True) == 4 * macs  # stride 2: four places for one
@@ -186,7 +186,7 @@ BLOCK, HALVES = 2 * 64**2 * 256 * 256 * 9, 64**2 * 256 * 128 * 9 + 128**2 * 128 
     ("blocks", "count", "giga"), [(9, 11_378_179, 49.55), (6, 7_837_699, 35.06)]
 )
 @pytest.mark.campaign
-def test_cyclegans_generator_as_it_is_exported(blocks: int, count: int, giga: float) -> None:
+def test_cyclegans_generator_as_it_is_exported(blocks, count, giga):
     network = of_zeros(lambda: ResNetGenerator(blocks))
     model = OnnxExporter(size=256, profile="cyclegan").export(network)
     assert parameters(network) == count
@@ -199,7 +199,7 @@ def test_cyclegans_generator_as_it_is_exported(blocks: int, count: int, giga: fl
 
 
 @pytest.mark.campaign
-def test_the_unet_of_the_paper_as_it_is_exported() -> None:
+def test_the_unet_of_the_paper_as_it_is_exported():
     network = of_zeros(lambda: UNet(256, upsampling="transposed"))
     model = OnnxExporter(size=256, profile="any").export(network)
     assert parameters(network) == 54_414_531
@@ -207,7 +207,7 @@ def test_the_unet_of_the_paper_as_it_is_exported() -> None:
     assert graph_macs(model) == module_macs(network.eval(), 256)
 
 
-def test_a_scalar_is_no_weight_and_two_values_are() -> None:
+def test_a_scalar_is_no_weight_and_two_values_are():
     sizes: dict[str, Shape] = {"one": [1], "two": [2], "three": [3]}
     joined = helper.make_node("Concat", [*sizes], ["y"], axis=0)
     assert graph_parameters(graph([joined], sizes, [6], [6])) == 5

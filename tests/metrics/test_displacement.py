@@ -10,7 +10,7 @@ from distill.metrics.line_figures import displacement, typical
 
 
 @pytest.fixture
-def textured() -> Tensor:
+def textured():
     """(4, 3, 256, 256): soft noise, so that a fraction of a pixel is well defined."""
     noise = torch.randn(4, 3, 256, 256, generator=torch.Generator().manual_seed(3))
     spectrum = torch.fft.fft2(noise)
@@ -32,7 +32,7 @@ def _moved(pictures: Tensor, down: float, right: float) -> Tensor:
 
 @pytest.mark.parametrize(("down", "right"), [(0, 0), (2, -1), (0.5, 0.25), (-1.7, 3.1)])
 @pytest.mark.slow
-def test_a_shift_is_found_in_every_tile(textured: Tensor, down: float, right: float) -> None:
+def test_a_shift_is_found_in_every_tile(textured, down, right):
     found = displacement(_moved(textured, down, right), textured)
     assert found.shape == (4, 4, 4, 2)
     median = typical(found)
@@ -42,7 +42,7 @@ def test_a_shift_is_found_in_every_tile(textured: Tensor, down: float, right: fl
 
 
 @pytest.mark.slow
-def test_an_enlargement_grows_from_tile_to_tile(textured: Tensor) -> None:
+def test_an_enlargement_grows_from_tile_to_tile(textured):
     """Enlarged from the top left by 1.2 %: a tile whose centre is at x lies 0.012·x further on."""
     at = torch.arange(256) / 1.012 * 2 / 255 - 1
     grid = torch.stack(torch.meshgrid(at, at, indexing="xy"), -1).expand(4, -1, -1, -1)
@@ -53,12 +53,12 @@ def test_an_enlargement_grows_from_tile_to_tile(textured: Tensor) -> None:
     torch.testing.assert_close(median[..., 0].mean(1), centres, atol=0.2, rtol=0)
 
 
-def test_other_brightness_and_contrast_move_nothing(textured: Tensor) -> None:
+def test_other_brightness_and_contrast_move_nothing(textured):
     found = displacement(0.3 + 0.5 * textured, textured)
     assert found.abs().max() == 0
 
 
-def test_where_nothing_is_to_be_seen_nothing_is_said(textured: Tensor) -> None:
+def test_where_nothing_is_to_be_seen_nothing_is_said(textured):
     flat = textured.clone()
     flat[:, :, :64, :64] = 0.5
     found = displacement(textured, flat)

@@ -11,14 +11,14 @@ from distill.metrics.features import parallel_map
 
 
 @pytest.fixture(autouse=True)
-def _three_threads() -> Iterator[None]:
+def _three_threads():
     before = torch.get_num_threads()
     torch.set_num_threads(3)
     yield
     torch.set_num_threads(before)
 
 
-def test_results_come_in_order_from_threads_that_work_alone() -> None:
+def test_results_come_in_order_from_threads_that_work_alone():
     barrier, threads = threading.Barrier(3, timeout=10), set()
 
     def work(number: int) -> int:
@@ -33,7 +33,7 @@ def test_results_come_in_order_from_threads_that_work_alone() -> None:
     assert torch.get_num_threads() == 3
 
 
-def test_few_items_wait() -> None:
+def test_few_items_wait():
     made, most, done = 0, 0, 0
 
     def items() -> Iterator[int]:
@@ -49,13 +49,13 @@ def test_few_items_wait() -> None:
     assert most <= 2 * 3 + 2
 
 
-def test_no_items_no_results() -> None:
+def test_no_items_no_results():
     assert list(parallel_map(abs, [])) == []
     assert torch.get_num_threads() == 3
 
 
 @pytest.mark.parametrize("where", ["work", "items"])
-def test_a_failure_is_the_callers_and_gives_the_threads_back(where: str) -> None:
+def test_a_failure_is_the_callers_and_gives_the_threads_back(where):
     def items() -> Iterator[int]:
         yield 1
         if where == "items":

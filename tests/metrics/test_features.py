@@ -32,7 +32,7 @@ def calibrated(network: nn.Module, pictures: Tensor) -> State:
 
 
 @pytest.fixture(scope="module")
-def inception(pictures: list[Path]) -> State:
+def inception(pictures):
     """Random weights in the layout of pytorch-fid's file, which is not available in tests."""
     torch.manual_seed(0)
     found: dict[str, nn.Module] = {}
@@ -54,7 +54,7 @@ def inception(pictures: list[Path]) -> State:
 
 
 @pytest.fixture(scope="module")
-def pictures(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
+def pictures(tmp_path_factory):
     """12 small PNGs, the second half smoother and darker."""
     folder, rng = tmp_path_factory.mktemp("pictures"), np.random.default_rng(0)
     for i in range(12):
@@ -80,9 +80,7 @@ def distance(a: np.ndarray, b: np.ndarray) -> float:
 
 
 @pytest.mark.campaign
-def test_inception_is_pytorch_fids(
-    inception: State, pictures: list[Path], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_inception_is_pytorch_fids(inception, pictures, monkeypatch):
     monkeypatch.setattr(fid_inception, "load_state_dict_from_url", lambda *_a, **_k: inception)
     theirs = fid_inception.InceptionV3([3])
     monkeypatch.undo()
@@ -98,7 +96,7 @@ def test_inception_is_pytorch_fids(
     assert frechet_from_features(y[:6], y[6:]) == pytest.approx(expected, rel=5e-6)
 
 
-def test_inception_lends_its_loader_only_while_it_builds(inception: State) -> None:
+def test_inception_lends_its_loader_only_while_it_builds(inception):
     before = fid_inception.load_state_dict_from_url
     network = Inception(inception)
     assert fid_inception.load_state_dict_from_url is before
@@ -109,7 +107,7 @@ def test_inception_lends_its_loader_only_while_it_builds(inception: State) -> No
     assert fid_inception.load_state_dict_from_url is before
 
 
-def test_no_norm_is_left_and_no_convolution_lost(inception: State, mobilenet: State) -> None:
+def test_no_norm_is_left_and_no_convolution_lost(inception, mobilenet):
     for network, convolutions in ((Inception(inception), 94), (MobileNet(mobilenet), 52)):
         kinds = [type(module) for module in network.modules()]
         assert nn.BatchNorm2d not in kinds
@@ -118,7 +116,7 @@ def test_no_norm_is_left_and_no_convolution_lost(inception: State, mobilenet: St
 
 
 @pytest.mark.slow
-def test_a_features_value_is_its_pictures_alone(inception: State, pictures: list[Path]) -> None:
+def test_a_features_value_is_its_pictures_alone(inception, pictures):
     """Whatever is beside it in the batch, and in whichever layout it comes."""
     network = Inception(inception)
     batch = torch.stack([tensor(path) for path in pictures[4:8]])
@@ -128,7 +126,7 @@ def test_a_features_value_is_its_pictures_alone(inception: State, pictures: list
     assert torch.equal(network(last), together)
 
 
-def test_a_fingerprint_knows_the_weights(mobilenet: State, monkeypatch) -> None:
+def test_a_fingerprint_knows_the_weights(mobilenet, monkeypatch):
     names = {MobileNet(mobilenet).fingerprint, MobileNet(dict(mobilenet)).fingerprint}
     assert len(names) == 1
     other = {k: v.clone() for k, v in mobilenet.items()}
@@ -143,12 +141,12 @@ def test_a_fingerprint_knows_the_weights(mobilenet: State, monkeypatch) -> None:
 
 
 @pytest.fixture(scope="module")
-def mobilenet() -> State:
+def mobilenet():
     torch.manual_seed(0)
     return calibrated(torchvision.models.mobilenet_v2(weights=None), torch.rand(8, 3, 96, 96))
 
 
-def test_mobilenet_reads_the_pooled_features(mobilenet: State) -> None:
+def test_mobilenet_reads_the_pooled_features(mobilenet):
     """What torchvision's own network hands to its classifier, at the size that needs no resize."""
     theirs = torchvision.models.mobilenet_v2(weights=None).eval()
     theirs.load_state_dict(mobilenet)
@@ -162,7 +160,7 @@ def test_mobilenet_reads_the_pooled_features(mobilenet: State) -> None:
     torch.testing.assert_close(ours, seen[0], atol=1e-4, rtol=1e-3)
 
 
-def test_features_joins_batches_in_order() -> None:
+def test_features_joins_batches_in_order():
     class Mean(FeatureNetwork):
         def forward(self, pictures: Tensor) -> Tensor:
             return pictures.mean((2, 3))
@@ -174,13 +172,13 @@ def test_features_joins_batches_in_order() -> None:
     np.testing.assert_allclose(got, values.numpy(), rtol=1e-6)
 
 
-def test_titles_tell_a_frechet_distance_from_an_fid() -> None:
+def test_titles_tell_a_frechet_distance_from_an_fid():
     assert "FID" in Inception.title
     assert "NOT" in MobileNet.title
     assert "not antialiased" in Inception.resize
 
 
-def test_none_has_no_network() -> None:
+def test_none_has_no_network():
     assert feature_network("none") is None
 
 
@@ -189,7 +187,7 @@ def test_none_has_no_network() -> None:
     ("name", "file"),
     [("inception", "pt_inception-2015-12-05"), ("mobilenet", "mobilenet_v2_100.safetensors")],
 )
-def test_missing_weights_are_named(name: str, file: str) -> None:
+def test_missing_weights_are_named(name, file):
     with pytest.raises(DistillError, match=file) as error:
         feature_network(name)
     assert "\n" not in str(error.value)
@@ -197,9 +195,7 @@ def test_missing_weights_are_named(name: str, file: str) -> None:
     assert "available" not in str(error.value)
 
 
-def test_real_mobilenet_tells_photos_from_noise(
-    assets: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_real_mobilenet_tells_photos_from_noise(assets, monkeypatch):
     monkeypatch.setenv("DISTILL_WEIGHTS", str(assets / "encoders"))
     network = feature_network("mobilenet")
     assert network is not None
@@ -220,15 +216,13 @@ def small(path: Path) -> Tensor:
     return torch.from_numpy(values.transpose(2, 0, 1).copy())
 
 
-def test_where_the_features_are_computed(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_where_the_features_are_computed(monkeypatch):
     for there, kind in ((True, "cuda"), (False, "cpu")):
         monkeypatch.setattr(torch.cuda, "is_available", lambda there=there: there)
         assert features._device().type == kind
 
 
-def test_one_network_is_offered_where_only_the_other_is_there(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
+def test_one_network_is_offered_where_only_the_other_is_there(monkeypatch, tmp_path):
     monkeypatch.setattr(features.weights_files, "find_or_none", lambda _: tmp_path / "there")
 
     def missing(file: features.WeightsFile) -> Path:
@@ -241,7 +235,7 @@ def test_one_network_is_offered_where_only_the_other_is_there(
         features.feature_network("mobilenet")
 
 
-def test_large_pictures_are_made_smaller_with_antialiasing(mobilenet: State) -> None:
+def test_large_pictures_are_made_smaller_with_antialiasing(mobilenet):
     """Stripes three pixels wide are grey at a quarter of the size, unless pixels are picked."""
     stripes = (torch.arange(896) // 3 % 2).float().expand(1, 3, 896, 896)
     network = MobileNet(mobilenet)

@@ -46,7 +46,7 @@ def by_eigenvalues(a: Gaussian, b: Gaussian) -> float:
     return float(gap @ gap + np.trace(a.cov + b.cov) - 2 * roots.sum())
 
 
-def test_two_gaussians_with_diagonal_covariances() -> None:
+def test_two_gaussians_with_diagonal_covariances():
     """Σ (μ - μ')² + Σ (σ - σ')²: 1 + 4 + 9, and (2-1)² + (3-3)² + (5-1)²."""
     a = Gaussian(np.array([0.0, 0.0, 0.0]), np.diag([4.0, 9.0, 25.0]))
     b = Gaussian(np.array([1.0, -2.0, 3.0]), np.diag([1.0, 9.0, 1.0]))
@@ -55,7 +55,7 @@ def test_two_gaussians_with_diagonal_covariances() -> None:
 
 
 @pytest.mark.parametrize(("n", "d"), [(50, 6), (6, 50)])
-def test_a_set_is_at_no_distance_from_itself(n: int, d: int) -> None:
+def test_a_set_is_at_no_distance_from_itself(n, d):
     x = features(n, d, 1)
     scale = np.trace(fit(x).cov)
     assert frechet_distance(fit(x), fit(x.copy())) == pytest.approx(0, abs=1e-5 * scale)
@@ -63,14 +63,14 @@ def test_a_set_is_at_no_distance_from_itself(n: int, d: int) -> None:
 
 
 @pytest.mark.parametrize("d", [2, 16, 64])
-def test_against_scipys_root(d: int) -> None:
+def test_against_scipys_root(d):
     a = Gaussian(RNG.normal(size=d), covariance(d, 3))
     b = Gaussian(RNG.normal(size=d), covariance(d, 4))
     assert frechet_distance(a, b) == pytest.approx(by_sqrtm(a, b), rel=1e-8)
 
 
 @pytest.mark.parametrize("ranks", [(2, 4), (4, 2), (2, 2), (0, 3)])
-def test_covariances_without_full_rank(ranks: tuple[int, int]) -> None:
+def test_covariances_without_full_rank(ranks):
     """Turned axes, the last of them flat: Cholesky's factor does not exist or is noise."""
     turn = np.linalg.qr(RNG.normal(size=(4, 4)))[0]
     s, t = (np.array([4.0, 3.0, 2.0, 1.0]) * (np.arange(4) < rank) for rank in ranks)
@@ -78,7 +78,7 @@ def test_covariances_without_full_rank(ranks: tuple[int, int]) -> None:
     assert frechet_distance(a, b) == pytest.approx(((s - 2 * t) ** 2).sum(), abs=1e-5)
 
 
-def test_both_forms_agree_where_they_meet() -> None:
+def test_both_forms_agree_where_they_meet():
     """One picture more or fewer than the rank needs changes the form, not the distance."""
     a, b = features(40, 20, 30), features(20, 20, 31, shift=0.3)
     both = [frechet_from_features(a, b), by_sqrtm(fit(a), fit(b))]
@@ -89,7 +89,7 @@ def test_both_forms_agree_where_they_meet() -> None:
 
 
 @pytest.mark.parametrize("shape", [(30, 6), (6, 30)])
-def test_counting_a_picture_twice_is_having_it_twice(shape: tuple[int, int]) -> None:
+def test_counting_a_picture_twice_is_having_it_twice(shape):
     a, b = features(*shape, 32), features(*shape, 33, shift=0.4)
     times_a, times_b = np.arange(len(a)) % 3 + 1, np.arange(len(b)) % 2 + 1
     repeated = frechet_from_features(np.repeat(a, times_a, 0), np.repeat(b, times_b, 0))
@@ -97,7 +97,7 @@ def test_counting_a_picture_twice_is_having_it_twice(shape: tuple[int, int]) -> 
 
 
 @pytest.mark.parametrize("shape", [(40, 6), (12, 30)])
-def test_an_interval_is_that_of_the_resamples_themselves(shape: tuple[int, int]) -> None:
+def test_an_interval_is_that_of_the_resamples_themselves(shape):
     """Every resample written out with its repeated pictures, by the plain formula."""
     a, b = features(*shape, 34), features(*shape, 35, shift=0.4)
     rng, found = np.random.default_rng(3), []
@@ -110,7 +110,7 @@ def test_an_interval_is_that_of_the_resamples_themselves(shape: tuple[int, int])
     assert got == pytest.approx(expected, rel=1e-4)
 
 
-def test_fit_is_mean_and_unbiased_covariance() -> None:
+def test_fit_is_mean_and_unbiased_covariance():
     x = features(7, 3, 5)
     mean = sum(x) / 7
     cov = sum(np.outer(row - mean, row - mean) for row in x) / 6
@@ -121,7 +121,7 @@ def test_fit_is_mean_and_unbiased_covariance() -> None:
 @pytest.mark.parametrize(
     ("n", "m", "d"), [(60, 40, 8), (10, 14, 64), (10, 100, 32), (2, 2, 5), (9, 12, 1)]
 )
-def test_from_features_is_fit_and_distance(n: int, m: int, d: int) -> None:
+def test_from_features_is_fit_and_distance(n, m, d):
     a, b = features(n, d, 6), features(m, d, 7, shift=0.3)
     slow = frechet_distance(fit(a), fit(b))
     # Rounding in the many zero eigenvalues of a low-rank covariance costs some digits.
@@ -130,7 +130,7 @@ def test_from_features_is_fit_and_distance(n: int, m: int, d: int) -> None:
 
 
 @pytest.mark.parametrize("side", [0, 1])
-def test_an_indefinite_matrix_is_an_error(side: int) -> None:
+def test_an_indefinite_matrix_is_an_error(side):
     good = Gaussian(np.zeros(2), np.eye(2))
     bad = Gaussian(np.zeros(2), np.diag([1.0, -0.5]))
     pair = (bad, good) if side == 0 else (good, bad)
@@ -138,14 +138,14 @@ def test_an_indefinite_matrix_is_an_error(side: int) -> None:
         frechet_distance(*pair)
 
 
-def test_too_few_pictures() -> None:
+def test_too_few_pictures():
     with pytest.raises(DistillError, match="at least 2 pictures on each side, got 1"):
         fit(np.zeros((1, 4)))
     with pytest.raises(DistillError, match="at least 2 pictures on each side, got 1"):
         kid(np.zeros((1, 4)), np.zeros((9, 4)))
 
 
-def test_kid_against_loops() -> None:
+def test_kid_against_loops():
     a, b = features(6, 5, 8), features(9, 5, 9, shift=0.5)
 
     def kernel(x: np.ndarray, y: np.ndarray) -> float:
@@ -158,7 +158,7 @@ def test_kid_against_loops() -> None:
     assert kid(a, b) == pytest.approx(expected)
 
 
-def test_bootstrap_covers_the_mean() -> None:
+def test_bootstrap_covers_the_mean():
     """A 90 % interval holds the true mean in about 90 of 100 samples."""
     hits = 0
     for seed in range(200):
@@ -169,14 +169,14 @@ def test_bootstrap_covers_the_mean() -> None:
     assert 0.83 <= hits / 200 <= 0.96
 
 
-def test_bootstrap_is_seeded_and_certain_of_constants() -> None:
+def test_bootstrap_is_seeded_and_certain_of_constants():
     sample = np.random.default_rng(2).normal(size=20)
     assert bootstrap(sample, seed=1) == bootstrap(sample, seed=1)
     assert bootstrap(sample, seed=1) != bootstrap(sample, seed=2)
     assert bootstrap(np.full(5, 1.5)) == (1.5, 1.5)
 
 
-def test_pictures_of_one_group_are_resampled_together() -> None:
+def test_pictures_of_one_group_are_resampled_together():
     """Four copies of every value say no more than one: the interval is that of the values."""
     values, copies = np.random.default_rng(4).normal(size=60), np.arange(240) // 4
     four = np.repeat(values, 4)
@@ -188,14 +188,14 @@ def test_pictures_of_one_group_are_resampled_together() -> None:
     assert bootstrap_ratio(np.repeat(parts, 4, 0), seed=2, groups=copies) == pytest.approx(expected)
 
 
-def test_a_mean_over_groups_of_many_sizes_counts_every_picture() -> None:
+def test_a_mean_over_groups_of_many_sizes_counts_every_picture():
     """Of groups {9 × 1} and {1 × 0} a resample is both (0.9), one alone (1 or 0)."""
     values, groups = np.array([1.0] * 9 + [0.0]), np.array(["a"] * 9 + ["b"])
     assert bootstrap(values, level=0.99, groups=groups) == (0, 1)
     assert bootstrap(values, level=0.4, groups=groups) == pytest.approx((0.9, 0.9))
 
 
-def test_a_frechet_interval_by_groups_is_that_of_whole_groups() -> None:
+def test_a_frechet_interval_by_groups_is_that_of_whole_groups():
     """Every resample written out: persons drawn with replacement, each with all pictures."""
     a, b = features(12, 3, 34), features(12, 3, 35, shift=0.4)
     of_a, of_b = np.arange(12) // 3, np.arange(12) // 2
@@ -212,7 +212,7 @@ def test_a_frechet_interval_by_groups_is_that_of_whole_groups() -> None:
     assert got == pytest.approx(expected, rel=1e-4)
 
 
-def test_a_ratio_is_that_of_the_sums() -> None:
+def test_a_ratio_is_that_of_the_sums():
     """Of two pictures each is alone in a quarter of the resamples; a picture of 0/0 adds none."""
     parts = np.array([[0.0, 10.0], [10.0, 10.0]])
     assert bootstrap_ratio(parts) == (0, 1)
@@ -221,7 +221,7 @@ def test_a_ratio_is_that_of_the_sums() -> None:
     assert bootstrap_ratio(parts, seed=3) == bootstrap_ratio(parts, seed=3)
 
 
-def test_a_ratio_has_the_width_of_the_delta_method() -> None:
+def test_a_ratio_has_the_width_of_the_delta_method():
     rng = np.random.default_rng(0)
     under = rng.uniform(5, 15, 400)
     over = 0.6 * under + rng.normal(0, 1, 400)
@@ -230,7 +230,7 @@ def test_a_ratio_has_the_width_of_the_delta_method() -> None:
     assert high - low == pytest.approx(2 * 1.96 * spread, rel=0.08)
 
 
-def test_a_paired_frechet_interval_resamples_both_sides_together() -> None:
+def test_a_paired_frechet_interval_resamples_both_sides_together():
     """A shift by 0.5 in 6 dimensions is 6 · 0.25 in every resample of pairs."""
     a = features(40, 6, 12)
     paired = frechet_interval(a, a + 0.5, rounds=20, paired=True)
@@ -239,7 +239,7 @@ def test_a_paired_frechet_interval_resamples_both_sides_together() -> None:
     assert high - low > 0.01
 
 
-def test_paired_kid_against_loops() -> None:
+def test_paired_kid_against_loops():
     a, b = features(7, 5, 14), features(7, 5, 15, shift=0.5)
 
     def kernel(x: np.ndarray, y: np.ndarray) -> float:
@@ -254,7 +254,7 @@ def test_paired_kid_against_loops() -> None:
 
 
 @pytest.mark.parametrize("paired", [False, True])
-def test_a_kid_interval_is_that_of_resamples_without_copies(paired: bool) -> None:
+def test_a_kid_interval_is_that_of_resamples_without_copies(paired):
     """Every resample written out; two copies of one picture are not compared."""
     a, b = features(9, 4, 16), features(9, 4, 17, shift=0.4)
     rng, found = np.random.default_rng(5), []
@@ -267,7 +267,7 @@ def test_a_kid_interval_is_that_of_resamples_without_copies(paired: bool) -> Non
     assert got == pytest.approx(expected)
 
 
-def test_a_kid_interval_by_groups_is_that_of_whole_groups() -> None:
+def test_a_kid_interval_by_groups_is_that_of_whole_groups():
     """Resamples of persons written out, each with all of their pictures."""
     a, b = features(9, 4, 16), features(9, 4, 17, shift=0.4)
     groups = np.array([*"aabbbcddd"])
@@ -287,7 +287,7 @@ def _mean_kernel(i: np.ndarray, j: np.ndarray, a: np.ndarray, b: np.ndarray, apa
 
 @pytest.mark.parametrize("paired", [False, True])
 @pytest.mark.campaign
-def test_kid_intervals_cover_the_distance(paired: bool) -> None:
+def test_kid_intervals_cover_the_distance(paired):
     """A 90 % interval holds the distance of large samples in about 90 of 100 small ones."""
 
     def sample(n: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
@@ -305,14 +305,14 @@ def test_kid_intervals_cover_the_distance(paired: bool) -> None:
     assert 80 <= hits <= 97
 
 
-def test_a_kid_interval_of_two_pictures() -> None:
+def test_a_kid_interval_of_two_pictures():
     """Half the resamples hold one picture alone and say nothing."""
     a, b = features(2, 4, 18), features(2, 4, 19)
     low, high = kid_interval(a, b, rounds=40, paired=True)
     assert np.isfinite([low, high]).all()
 
 
-def test_a_kernel_distance_of_two_pictures_a_side_by_hand() -> None:
+def test_a_kernel_distance_of_two_pictures_a_side_by_hand():
     """(x·y + 1)³ of one number: within 8 and 1, between 1, 1, 8 and 1 → 8 + 1 − 2 · 2.75."""
     a, b = np.array([[1.0], [1.0]]), np.array([[0.0], [1.0]])
     assert kid(a, b) == pytest.approx(8 + 1 - 2 * (1 + 8 + 1 + 8) / 4)

@@ -48,7 +48,7 @@ def grey_picture(values: np.ndarray) -> Tensor:
         (lines(8, 20, depth=0.05), (0, float("nan"), 0.1)),  # too faint to be ink
     ],
 )
-def test_known_drawings(student: Tensor, wanted: tuple[float, float, float]):
+def test_known_drawings(student, wanted):
     teacher = lines(8, 20)
     assert figures(student, teacher) == pytest.approx(wanted, abs=1e-5, nan_ok=True)
     assert ink_sums(student, teacher)[0, 0, 1] == 2 * 32  # ink pixels of the teacher
@@ -102,7 +102,7 @@ def test_a_picture_against_itself():
 
 
 @pytest.mark.parametrize(("by", "distance"), [(0, 0.0), (1, 1.0), (2, 2.0), (5, 5.0)])
-def test_a_line_moved_by_some_pixels(by: int, distance: float):
+def test_a_line_moved_by_some_pixels(by, distance):
     """Recall forgives one pixel; the chamfer distance is how far it went."""
     found = named(lines(10 + by), lines(10))
     assert found["ink recall"] == found["ink precision"] == (1.0 if by < 2 else 0.0)

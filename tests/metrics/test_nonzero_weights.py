@@ -25,17 +25,17 @@ MIXED = network(
 )
 
 
-def test_nonzero_weights() -> None:
+def test_nonzero_weights():
     """2, -1 and 2.1e-3 of nine, 2e-6 and -1e-6 of three."""
     assert weight_shares(MIXED).nonzero == pytest.approx(5 / 12)
 
 
-def test_dead_channels() -> None:
+def test_dead_channels():
     """The middle channel of the first layer; one of four."""
     assert weight_shares(MIXED).dead == pytest.approx(1 / 4)
 
 
-def test_extremes() -> None:
+def test_extremes():
     assert weight_shares(network([[1.0, -1.0]])).nonzero == 1
     assert weight_shares(network([[1.0, -1.0]])).dead == 0
     nothing = network([[0.0, 0.0], [0.0, 0.0]])
@@ -43,7 +43,7 @@ def test_extremes() -> None:
     assert weight_shares(nothing).dead == 1
 
 
-def test_subnormal_weights() -> None:
+def test_subnormal_weights():
     """Below 1.18e-38 but not zero; zero costs nothing, 1.2e-38 is still normal."""
     assert weight_shares(network([[1e-39, -1e-40, 0.0, 1.2e-38, 1.0]])).subnormal == pytest.approx(
         2 / 5
@@ -51,7 +51,7 @@ def test_subnormal_weights() -> None:
     assert weight_shares(MIXED).subnormal == 0
 
 
-def test_transposed_convolutions_count_too() -> None:
+def test_transposed_convolutions_count_too():
     """Their weights lie input first: two inputs to two outputs, of which the second is dead."""
     conv = nn.ConvTranspose2d(2, 2, 1)
     conv.weight.data = torch.tensor([[1.0, 0.0], [0.5, 1e-5]])[:, :, None, None]
@@ -59,7 +59,7 @@ def test_transposed_convolutions_count_too() -> None:
     assert weight_shares(conv).dead == pytest.approx(1 / 2)
 
 
-def test_groups_of_a_transposed_convolution_have_outputs_of_their_own() -> None:
+def test_groups_of_a_transposed_convolution_have_outputs_of_their_own():
     """Two groups of two inputs and one output each; the second group's is dead."""
     conv = nn.ConvTranspose2d(4, 2, 1, groups=2)
     conv.weight.data = torch.tensor([1.0, 0.0, 1e-5, 0.0])[:, None, None, None]

@@ -1,7 +1,5 @@
 from __future__ import annotations
 
-from pathlib import Path
-
 import numpy as np
 import pytest
 import torch
@@ -15,12 +13,12 @@ from distill.metrics.similarity import LPIPS, grid, lpips_or_none, psnr, ssim
 
 
 @pytest.mark.parametrize(("gap", "decibel"), [(0.1, 20.0), (0.01, 40.0), (1.0, 0.0), (0.5, 6.0206)])
-def test_psnr_by_formula(gap: float, decibel: float) -> None:
+def test_psnr_by_formula(gap, decibel):
     a = torch.zeros(1, 3, 4, 4)
     assert psnr(a, a + gap).item() == pytest.approx(decibel, abs=1e-3)
 
 
-def test_psnr_is_per_picture_and_ends_at_100() -> None:
+def test_psnr_is_per_picture_and_ends_at_100():
     a = torch.rand(3, 3, 8, 8)
     b = a.clone()
     b[1, :, :4] += 0.2  # half the values are 0.2 off: an error of 0.02
@@ -29,7 +27,7 @@ def test_psnr_is_per_picture_and_ends_at_100() -> None:
     torch.testing.assert_close(values, torch.tensor([100.0, 16.9897, 100.0]), atol=1e-3, rtol=0)
 
 
-def test_ssim_against_scikit_image() -> None:
+def test_ssim_against_scikit_image():
     rng = np.random.default_rng(0)
     a = gaussian_filter(rng.random((3, 48, 37)), (0, 2, 2)).astype(np.float32)
     b = (a + 0.05 * rng.normal(size=a.shape)).clip(0, 1).astype(np.float32)
@@ -42,7 +40,7 @@ def test_ssim_against_scikit_image() -> None:
     assert got.item() == pytest.approx(expected, abs=1e-4)
 
 
-def test_ssim_does_not_look_beyond_the_border() -> None:
+def test_ssim_does_not_look_beyond_the_border():
     """One window fits into 11 pixels: what is wrong in a corner weighs as its centre sees it."""
     a = torch.full((1, 1, 11, 11), 0.5)
     b = a.clone()
@@ -55,13 +53,13 @@ def test_ssim_does_not_look_beyond_the_border() -> None:
 
 
 @pytest.mark.parametrize("size", [(10, 40), (40, 10)])
-def test_ssim_wants_a_whole_window(size: tuple[int, int]) -> None:
+def test_ssim_wants_a_whole_window(size):
     a = torch.rand(1, 3, *size)
     with pytest.raises(DistillError, match=f"11 pixels, and these are of {size[0]}×{size[1]}"):
         ssim(a, a)
 
 
-def test_ssim_of_flat_pictures() -> None:
+def test_ssim_of_flat_pictures():
     """No structure, so only the means speak: (2ab + c) / (a² + b² + c)."""
     a, b = torch.full((1, 3, 16, 16), 0.2), torch.full((1, 3, 16, 16), 0.6)
     expected = (2 * 0.2 * 0.6 + 1e-4) / (0.04 + 0.36 + 1e-4)
@@ -69,17 +67,17 @@ def test_ssim_of_flat_pictures() -> None:
 
 
 @pytest.fixture(scope="module")
-def alexnet() -> torch.nn.Module:
+def alexnet():
     torch.manual_seed(0)
     return torchvision.models.AlexNet(num_classes=1).features.eval()
 
 
 @pytest.fixture(scope="module")
-def lpips(alexnet: torch.nn.Module) -> LPIPS:
+def lpips(alexnet):
     return LPIPS({f"features.{k}": v for k, v in alexnet.state_dict().items()})
 
 
-def test_lpips_by_the_papers_formula(lpips: LPIPS, alexnet: torch.nn.Module) -> None:
+def test_lpips_by_the_papers_formula(lpips, alexnet):
     """Σ over layers of mean over places of w·(â - b̂)², with features of unit length."""
     a, b = torch.rand(2, 3, 64, 64), torch.rand(2, 3, 64, 64)
     mean = torch.tensor([0.485, 0.456, 0.406]).view(3, 1, 1)
@@ -106,7 +104,7 @@ def test_lpips_by_the_papers_formula(lpips: LPIPS, alexnet: torch.nn.Module) -> 
     torch.testing.assert_close(got, expected, rtol=0.02, atol=1e-4)
 
 
-def test_lpips_only_where_the_weights_are(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_lpips_only_where_the_weights_are(monkeypatch, tmp_path):
     def refuse(*_args: object) -> None:
         raise AssertionError("LPIPS must not download on its own")
 
@@ -121,19 +119,19 @@ WAYS = {"columns": COLUMN + 0 * ROW, "rows": ROW + 0 * COLUMN, "checkerboard": R
 
 @pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize("amplitude", [0.02, 0.3])
-def test_a_pattern_has_its_amplitude(way: str, amplitude: float) -> None:
+def test_a_pattern_has_its_amplitude(way, amplitude):
     pattern = 0.5 + amplitude * (1 - 2 * (WAYS[way] % 2))
     pictures = torch.stack([pattern.expand(3, -1, -1), torch.full((3, 34, 50), 0.5)])
     assert grid(pictures).tolist() == pytest.approx([amplitude, 0], abs=1e-6)
 
 
-def test_slopes_and_wider_patterns_have_none() -> None:
+def test_slopes_and_wider_patterns_have_none():
     slope = (0.01 * COLUMN + 0.005 * ROW).expand(1, 3, -1, -1)
     stripes = (COLUMN // 2 % 2 + 0.0 * ROW).expand(1, 3, -1, -1)  # a period of four
     assert grid(slope).item() == pytest.approx(0, abs=1e-6)
     assert grid(stripes).item() == pytest.approx(0, abs=1e-6)
 
 
-def test_noise_cancels_out() -> None:
+def test_noise_cancels_out():
     noise = 0.1 * torch.randn(4, 3, 258, 258, generator=torch.Generator().manual_seed(0))
     assert grid(noise).max() < 0.1 / 8

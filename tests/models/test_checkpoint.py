@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
 import torch
 
@@ -13,14 +11,14 @@ from support.gan_runs import RESNET, built, settings, write
 
 
 @pytest.fixture
-def saved(tmp_path: Path) -> tuple[Path, dict]:
+def saved(tmp_path):
     run = write(tmp_path / "r", settings("pix2pix", RESNET), generator=built(RESNET))
     path = run / "checkpoints/last.ckpt"
     return path, torch.load(path, weights_only=True)
 
 
 @pytest.mark.parametrize("new", ["generator._orig_mod.", "_orig_mod.generator."])
-def test_a_compiled_module_is_read_as_any(saved: tuple[Path, dict], new: str) -> None:
+def test_a_compiled_module_is_read_as_any(saved, new):
     path, content = saved
     state = content["state_dict"]
     content["state_dict"] = {k.replace("generator.", new, 1): v for k, v in state.items()}
@@ -29,7 +27,7 @@ def test_a_compiled_module_is_read_as_any(saved: tuple[Path, dict], new: str) ->
         assert torch.equal(value, state[f"generator.{name}"]), name
 
 
-def test_weights_that_are_not_finite_are_said(saved: tuple[Path, dict]) -> None:
+def test_weights_that_are_not_finite_are_said(saved):
     path, content = saved
     name = next(n for n, v in content["state_dict"].items() if n.endswith("weight") and v.dim() > 1)
     content["state_dict"][name].view(-1)[0] = torch.nan

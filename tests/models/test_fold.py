@@ -1,14 +1,13 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable
 
 import pytest
 import torch
 from torch import nn
 
 from distill.models.batchnorm import fold_batchnorm
-from distill.models.generators.unet import UNet, Upsampling
+from distill.models.generators.unet import UNet
 
 
 def norms(network: nn.Module) -> int:
@@ -16,7 +15,7 @@ def norms(network: nn.Module) -> int:
 
 
 @pytest.fixture
-def network(lively: Callable[..., nn.Module]) -> nn.Module:
+def network(lively):
     return lively(
         nn.Sequential(
             nn.Sequential(nn.Conv2d(3, 6, 3, 2, 1, bias=False), nn.BatchNorm2d(6), nn.ReLU()),
@@ -26,7 +25,7 @@ def network(lively: Callable[..., nn.Module]) -> nn.Module:
     )
 
 
-def test_same_output_without_batchnorm(network: nn.Module) -> None:
+def test_same_output_without_batchnorm(network):
     folded = fold_batchnorm(network)
     assert norms(network) == 2
     assert norms(folded) == 0
@@ -40,7 +39,7 @@ def test_same_output_without_batchnorm(network: nn.Module) -> None:
         assert (bare(photo) - network(photo)).abs().max() > 0.1  # BatchNorm did something
 
 
-def test_folded_weights_by_the_formula(network: nn.Module) -> None:
+def test_folded_weights_by_the_formula(network):
     """w·γ/√(v+ε) and β + (b - μ)·γ/√(v+ε), channel by channel."""
     conv, norm = network[1]
     folded = fold_batchnorm(network)[1][0]
@@ -53,9 +52,7 @@ def test_folded_weights_by_the_formula(network: nn.Module) -> None:
 
 @pytest.mark.parametrize("groups", [1, 2, 6])
 @pytest.mark.parametrize("bias", [False, True])
-def test_folds_grouped_transposed_convolutions(
-    lively: Callable[..., nn.Module], groups: int, bias: bool
-) -> None:
+def test_folds_grouped_transposed_convolutions(lively, groups, bias):
     """Its weights are (in, out / groups, …), where torch's own folding finds no output channels."""
     layer = nn.ConvTranspose2d(6, 12, 4, 2, 1, groups=groups, bias=bias)
     network = lively(nn.Sequential(nn.Conv2d(3, 6, 1), layer, nn.BatchNorm2d(12)), 16)
@@ -68,9 +65,7 @@ def test_folds_grouped_transposed_convolutions(
 
 @pytest.mark.parametrize("separable", [False, True])
 @pytest.mark.parametrize("upsampling", ["nearest", "transposed"])
-def test_folds_all_of_a_unet(
-    lively: Callable[..., nn.Module], separable: bool, upsampling: Upsampling
-) -> None:
+def test_folds_all_of_a_unet(lively, separable, upsampling):
     kept = {"separable": separable, "upsampling": upsampling}
     network = lively(UNet(32, encoder=0.25, decoder=0.25, **kept), 32)
     folded = fold_batchnorm(network)
@@ -81,7 +76,7 @@ def test_folds_all_of_a_unet(
         torch.testing.assert_close(folded(photo), network(photo), atol=1e-5, rtol=1e-5)
 
 
-def test_leaves_the_original_alone(network: nn.Module) -> None:
+def test_leaves_the_original_alone(network):
     network.train()
     before = copy.deepcopy(network.state_dict())
     folded = fold_batchnorm(network)
@@ -92,6 +87,6 @@ def test_leaves_the_original_alone(network: nn.Module) -> None:
     assert all(torch.equal(before[k], after[k]) for k in before)
 
 
-def test_a_norm_without_a_convolution_stays() -> None:
+def test_a_norm_without_a_convolution_stays():
     network = nn.Sequential(nn.BatchNorm2d(3), nn.ReLU(), nn.BatchNorm2d(3))
     assert norms(fold_batchnorm(network)) == 2

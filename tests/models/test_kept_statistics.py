@@ -12,7 +12,7 @@ def network() -> nn.Module:
     return nn.Sequential(nn.Conv2d(3, 4, 3), nn.BatchNorm2d(4), nn.Sequential(plain, nn.ReLU()))
 
 
-def test_in_training_a_pass_gives_the_same_and_records_nothing() -> None:
+def test_in_training_a_pass_gives_the_same_and_records_nothing():
     net, photo = network(), torch.rand(2, 3, 8, 8)
     expected = net(photo)  # by the batch's own statistics, which this pass records
     before = {name: value.clone() for name, value in net.state_dict().items()}
@@ -28,14 +28,14 @@ def test_in_training_a_pass_gives_the_same_and_records_nothing() -> None:
     assert [m.track_running_stats for m in (net[1], net[2][0])] == [True, False]
 
 
-def test_an_error_ends_it_too() -> None:
+def test_an_error_ends_it_too():
     net = network()
     with pytest.raises(RuntimeError, match="stop"), frozen_statistics(net):
         raise RuntimeError("stop")
     assert net[1].track_running_stats
 
 
-def test_measured_statistics_leave_outliers_out_and_dead_channels_have_a_floor() -> None:
+def test_measured_statistics_leave_outliers_out_and_dead_channels_have_a_floor():
     norm = nn.BatchNorm2d(3, momentum=0.5)
     shape = torch.tensor([1.0, 2.0, 0.0]).view(1, 3, 1, 1)  # the last channel is dead
     signs = torch.tensor([-1.0, 1.0]).view(1, 1, 1, 2)  # of mean 0 and variance 2 at 2 values

@@ -44,7 +44,7 @@ def check_same(one: torch.nn.Module, other: torch.nn.Module) -> None:
 
 
 @pytest.mark.parametrize("channels", [3, 4])
-def test_a_student_comes_back_bit_for_bit(tmp_path: Path, channels: int) -> None:
+def test_a_student_comes_back_bit_for_bit(tmp_path, channels):
     network = distilled(channels)
     path = written(tmp_path / "s.safetensors", network, settings_of_student(channels=channels))
     back, found = checkpoint.read_network(path)
@@ -57,7 +57,7 @@ def test_a_student_comes_back_bit_for_bit(tmp_path: Path, channels: int) -> None
 
 
 @pytest.mark.parametrize("node", [UNET, RESNET, STUDENT], ids=["unet", "resnet", "student"])
-def test_generators_come_back_too_and_teach(tmp_path: Path, node: dict[str, Any]) -> None:
+def test_generators_come_back_too_and_teach(tmp_path, node):
     network = built(node)
     path = written(tmp_path / "g.safetensors", network, settings("pix2pix", node))
     check_same(network_file.read_network_file(path)[0], network)
@@ -69,7 +69,7 @@ def test_generators_come_back_too_and_teach(tmp_path: Path, node: dict[str, Any]
         checkpoint.student_to_start_from(path)
 
 
-def test_the_same_network_is_the_same_bytes(tmp_path: Path) -> None:
+def test_the_same_network_is_the_same_bytes(tmp_path):
     network = distilled()
     one, two = (
         written(tmp_path / f"{n}.safetensors", network, settings_of_student()) for n in "ab"
@@ -77,7 +77,7 @@ def test_the_same_network_is_the_same_bytes(tmp_path: Path) -> None:
     assert one.read_bytes() == two.read_bytes()
 
 
-def test_what_the_file_says_and_what_it_keeps_to_itself(tmp_path: Path) -> None:
+def test_what_the_file_says_and_what_it_keeps_to_itself(tmp_path):
     path = written(tmp_path / "s.safetensors", distilled(), settings_of_student())
     found = said(path)
     assert {key: found[key] for key in ("recipe", "direction", "size", "channels", "form")} == {
@@ -92,7 +92,7 @@ def test_what_the_file_says_and_what_it_keeps_to_itself(tmp_path: Path) -> None:
     assert b"secret" not in path.read_bytes()
 
 
-def test_colours_follow_the_side_of_a_teacher_that_normalises() -> None:
+def test_colours_follow_the_side_of_a_teacher_that_normalises():
     node = {"_target_": "distill.models.teachers.animegan2.AnimeGANv2"}
     assert network_file.description(settings_of_student(teacher=node)).colours_at == SIDE
     assert network_file.description(settings_of_student(teacher=None)).teacher is None
@@ -112,7 +112,7 @@ def changed(path: Path, whole: Path, **values: Any) -> Path:
     return path
 
 
-def test_foreign_and_damaged_files_end_in_one_line(tmp_path: Path) -> None:
+def test_foreign_and_damaged_files_end_in_one_line(tmp_path):
     path = tmp_path / "x.safetensors"
     assert "no such file" in problem(path)
     path.write_bytes(b"")
@@ -147,9 +147,7 @@ def test_foreign_and_damaged_files_end_in_one_line(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("part", ["encoder", "decoder"])
-def test_no_class_but_ours_is_built_from_a_file(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, part: str
-) -> None:
+def test_no_class_but_ours_is_built_from_a_file(tmp_path, monkeypatch, part):
     monkeypatch.chdir(tmp_path)
     monkeypatch.syspath_prepend(tmp_path)
     (tmp_path / "evil.py").write_text("open('owned', 'w')")
@@ -161,7 +159,7 @@ def test_no_class_but_ours_is_built_from_a_file(
     assert not (tmp_path / "owned").exists()
 
 
-def test_a_network_alone_is_no_run(tmp_path: Path) -> None:
+def test_a_network_alone_is_no_run(tmp_path):
     path = written(tmp_path / "s.safetensors", distilled(), settings_of_student())
     for read in (checkpoint.load_network, checkpoint.load_student):
         with pytest.raises(

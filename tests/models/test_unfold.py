@@ -19,14 +19,14 @@ def student(seed: int) -> Student:
 
 
 @pytest.fixture(scope="module")
-def photos() -> torch.Tensor:
+def photos():
     random = torch.Generator().manual_seed(1)
     small = torch.rand(4, 3, 8, 8, generator=random)
     return nn.functional.interpolate(small, size=64, mode="bilinear").clamp(0, 1)
 
 
 @pytest.mark.campaign
-def test_what_it_draws_stays_and_batches_are_normalised(lively, photos) -> None:
+def test_what_it_draws_stays_and_batches_are_normalised(lively, photos):
     trained = lively(student(1)).eval()
     made = student(2)
     unfold_batchnorm(made, fold_batchnorm(trained).state_dict(), photos)
@@ -38,7 +38,7 @@ def test_what_it_draws_stays_and_batches_are_normalised(lively, photos) -> None:
         assert (made.train()(photos) - wanted).abs().mean() < 0.005
 
 
-def test_statistics_are_those_of_the_convolution_s_output(photos) -> None:
+def test_statistics_are_those_of_the_convolution_s_output(photos):
     """One layer, folded by hand: weight 2, bias 0.5 of x in a channel."""
     layer = nn.Sequential(nn.Conv2d(3, 1, 1, bias=False), nn.BatchNorm2d(1))
     weight = torch.tensor([2.0, 0, 0]).view(1, 3, 1, 1)
@@ -50,6 +50,6 @@ def test_statistics_are_those_of_the_convolution_s_output(photos) -> None:
     torch.testing.assert_close(layer.eval()(photos)[:, 0], red + 0.5, atol=1e-5, rtol=0)
 
 
-def test_weights_of_another_network(photos) -> None:
+def test_weights_of_another_network(photos):
     with pytest.raises(RuntimeError):
         unfold_batchnorm(student(1), {"encoder.0.weight": torch.zeros(1)}, photos)

@@ -309,7 +309,7 @@ def negatives(folder: Path, count: int | None = None) -> list[str]:
 
 
 @pytest.mark.slow
-def test_a_student_of_drawings(here: Path, capsys) -> None:
+def test_a_student_of_drawings(here, capsys):
     words = negatives(here, 14)
     assert run(prepare, *words, "photos=photos", *SMALL) == 0
     assert "2 photos skipped, see" in capsys.readouterr().out
@@ -336,7 +336,7 @@ def test_a_student_of_drawings(here: Path, capsys) -> None:
     ],
 )
 @pytest.mark.slow
-def test_commands_end_in_one_line(here: Path, capsys, words: list[str], said: str) -> None:
+def test_commands_end_in_one_line(here, capsys, words, said):
     assert go("style=custom", *words) == 1
     lines = [each for each in capsys.readouterr().err.splitlines() if each.startswith("error")]
     assert len(lines) == 1

@@ -26,7 +26,7 @@ from support.labelling import MANIFEST, make
 
 
 @pytest.fixture
-def squares() -> Tensor:
+def squares():
     """(8, 3, 256, 256) in [0, 1]: noise without what is finer than four pixels."""
     noise = torch.rand(8, 3, 64, 64, generator=torch.Generator().manual_seed(1))
     return nn.functional.interpolate(noise, scale_factor=4, mode="bicubic").clamp(0, 1)
@@ -54,14 +54,14 @@ class Moves(Teacher):
         return photo.roll(2, -1)
 
 
-def test_a_teacher_that_draws_in_place(squares: Tensor) -> None:
+def test_a_teacher_that_draws_in_place(squares):
     found = check_teacher(lambda photo: 1 - photo / 2, squares)
     assert found.displacement == pytest.approx(0, abs=0.1)
     assert found.mirror == pytest.approx(100)
     assert not found.bent
 
 
-def test_a_teacher_that_moves_what_it_draws(squares: Tensor) -> None:
+def test_a_teacher_that_moves_what_it_draws(squares):
     found = check_teacher(Moves(), squares)
     assert found.displacement == pytest.approx(2, abs=0.1)
     assert found.mirror < 25  # four pixels apart, once mirrored back
@@ -69,14 +69,14 @@ def test_a_teacher_that_moves_what_it_draws(squares: Tensor) -> None:
     assert "2.0" in str(found)
 
 
-def test_transparency_is_put_over_white(squares: Tensor) -> None:
+def test_transparency_is_put_over_white(squares):
     found = check_teacher(
         lambda photo: torch.cat([photo, torch.ones_like(photo[:, :1])], 1), squares
     )
     assert found.displacement == pytest.approx(0, abs=0.1)
 
 
-def test_rows_and_columns_are_the_places_where_a_shift_is_sought() -> None:
+def test_rows_and_columns_are_the_places_where_a_shift_is_sought():
     """A shift that grows to the side is a median of its column, whatever single tiles say."""
     found = torch.zeros(5, 4, 4, 2)
     found[..., 1] = torch.tensor([0.0, 1.0, 2.0, 3.0])
@@ -87,15 +87,13 @@ def test_rows_and_columns_are_the_places_where_a_shift_is_sought() -> None:
 
 
 @pytest.mark.slow
-def test_of_several_the_one_in_place_is_chosen(squares: Tensor) -> None:
+def test_of_several_the_one_in_place_is_chosen(squares):
     kept, found = choose({"moved": Moves(), "there": lambda photo: photo}, squares)
     assert kept == "there"
     assert found["moved"].displacement == pytest.approx(2, abs=0.1)
 
 
-def test_a_set_says_once_how_its_teacher_lies(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_set_says_once_how_its_teacher_lies(tmp_path, capsys):
     photos, root = textures(tmp_path / "photos", 8), tmp_path / "set"
     large = replace(MANIFEST, size=128)
     make(photos, root, manifest=large, teacher=Moves())
@@ -109,16 +107,14 @@ def test_a_set_says_once_how_its_teacher_lies(
     assert "off the photos" not in capsys.readouterr().out
 
 
-def test_a_teacher_in_place_is_not_warned_of(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_teacher_in_place_is_not_warned_of(tmp_path, capsys):
     make(textures(tmp_path / "photos", 8), tmp_path / "set")
     said = capsys.readouterr().out
     assert "off the photos" in said
     assert "warning" not in said
 
 
-def test_too_few_photos_say_nothing(tmp_path: Path) -> None:
+def test_too_few_photos_say_nothing(tmp_path):
     photos = find_photos(textures(tmp_path / "photos", 3))
     assert some_squares(photos, 64, 1.0) is None
     broken = tmp_path / "broken.png"
@@ -132,9 +128,7 @@ def settings_of(photos: Path, root: Path, *more: str) -> Prepare:
 
 
 @pytest.mark.slow
-def test_an_open_upsampling_is_measured_once_and_recorded(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_an_open_upsampling_is_measured_once_and_recorded(tmp_path, capsys):
     """Whichever the photos choose, the set keeps to it, and its fingerprint is that one's."""
     photos, root = textures(tmp_path / "photos", 8), tmp_path / "set"
     settings = settings_of(photos, root)
@@ -161,7 +155,7 @@ def test_an_open_upsampling_is_measured_once_and_recorded(
     assert capsys.readouterr().out == ""
 
 
-def test_a_set_of_another_upsampling_is_refused_with_the_reason(tmp_path: Path) -> None:
+def test_a_set_of_another_upsampling_is_refused_with_the_reason(tmp_path):
     photos, root = textures(tmp_path / "photos", 4), tmp_path / "set"
     settings = settings_of(photos, root)
     old, new = AnimeGANv2(), AnimeGANv2(upsampling="asymmetric")
@@ -174,9 +168,7 @@ def test_a_set_of_another_upsampling_is_refused_with_the_reason(tmp_path: Path) 
 
 @pytest.mark.parametrize("mode", ["asymmetric", "align_corners"])
 @pytest.mark.campaign
-def test_the_real_teacher_lies_on_its_photos_only_as_it_was_trained(
-    assets: Path, mode: str
-) -> None:
+def test_the_real_teacher_lies_on_its_photos_only_as_it_was_trained(assets, mode):
     """Hayao's weights come from TensorFlow 1: 3 pixels off with the port's corners."""
     folder = assets / "photos/wild"
     found = [
@@ -197,7 +189,7 @@ def test_the_real_teacher_lies_on_its_photos_only_as_it_was_trained(
 
 
 @pytest.mark.slow
-def test_bfloat16_is_of_the_set_not_of_the_machine(tmp_path: Path) -> None:
+def test_bfloat16_is_of_the_set_not_of_the_machine(tmp_path):
     photos, root = textures(tmp_path / "photos", 4), tmp_path / "set"
     settings = settings_of(photos, root, "label.precision=bfloat16")
     teacher = AnimeGANv2(upsampling="asymmetric")
@@ -210,7 +202,7 @@ def test_bfloat16_is_of_the_set_not_of_the_machine(tmp_path: Path) -> None:
         exact.check(root)
 
 
-def test_a_teacher_that_loses_too_much_in_bfloat16_is_not_asked_to(tmp_path: Path) -> None:
+def test_a_teacher_that_loses_too_much_in_bfloat16_is_not_asked_to(tmp_path):
     photos = textures(tmp_path / "photos", 4)
     words = [f"photos={photos}", f"data.root={tmp_path / 'set'}", "label.precision=bfloat16"]
     settings = compose.load("prepare", words, Prepare)
@@ -218,7 +210,7 @@ def test_a_teacher_that_loses_too_much_in_bfloat16_is_not_asked_to(tmp_path: Pat
         labelling.manifest(settings, load_teacher(settings.style, settings.teacher))
 
 
-def test_pictures_in_bfloat16_are_the_float32_ones_but_for_rounding(tmp_path: Path) -> None:
+def test_pictures_in_bfloat16_are_the_float32_ones_but_for_rounding(tmp_path):
     photos = textures(tmp_path / "photos", 4)
 
     class Mixes(Teacher):

@@ -49,7 +49,7 @@ def output_of(model: onnx.ModelProto, picture: np.ndarray) -> np.ndarray:
 
 
 @pytest.fixture
-def picture() -> np.ndarray:
+def picture():
     return np.random.default_rng(0).random((1, 3, 32, 48), np.float32)
 
 

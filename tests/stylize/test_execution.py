@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import numpy as np
-import onnx
 import pytest
 
 from distill.core import sessions
@@ -61,7 +60,7 @@ def machine(monkeypatch):
 
 
 @pytest.fixture(scope="module")
-def negative() -> onnx.ModelProto:
+def negative():
     return OnnxExporter(size=64).export(Negative())
 
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import numpy as np
 import onnx
 import pytest
@@ -27,7 +25,7 @@ from distill.stylize.video.stylised_video import SmoothSummary
 
 
 @pytest.fixture(scope="module")
-def network() -> Student:
+def network():
     torch.manual_seed(0)
     encoder = MobileNetV2Encoder(0.35, "none")
     decoder = Detail(encoder.channels, encoder.strides)
@@ -42,7 +40,7 @@ def network() -> Student:
 
 
 @pytest.fixture(scope="module", params=["dynamic", "static", "apart"])
-def student(request: pytest.FixtureRequest, network: Student) -> OnnxStudent:
+def student(request, network):
     if request.param == "apart":
         exporter = OnnxExporter(profile="transposed")
         summary = exporter.export_summary(network)
@@ -51,7 +49,7 @@ def student(request: pytest.FixtureRequest, network: Student) -> OnnxStudent:
     return OnnxStudent(exporter.export(network), request.param, 1)
 
 
-def test_any_size_and_its_summary_as_in_pytorch(student: OnnxStudent, network: Student) -> None:
+def test_any_size_and_its_summary_as_in_pytorch(student, network):
     photo = torch.rand(1, 3, 288, 352)
     assert student.takes_summary
     assert student.fixed is None
@@ -61,16 +59,14 @@ def test_any_size_and_its_summary_as_in_pytorch(student: OnnxStudent, network: S
     np.testing.assert_allclose(student.summary(photo.numpy()), summary, atol=1e-4)
 
 
-def test_a_part_is_drawn_by_the_summary_of_the_whole(
-    student: OnnxStudent, network: Student
-) -> None:
+def test_a_part_is_drawn_by_the_summary_of_the_whole(student, network):
     part, other = torch.rand(1, 3, 64, 96), torch.rand(1, 64, 1, 1)
     with torch.inference_mode():
         expected = network.stylize(part, other)
     np.testing.assert_allclose(student(part.numpy(), other.numpy()), expected, atol=1e-4)
 
 
-def test_tiles_equal_the_whole(student: OnnxStudent, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_tiles_equal_the_whole(student, monkeypatch):
     monkeypatch.setattr(render, "TILE", 256)
     photo = Image.fromarray(data.astronaut()).crop((0, 0, 500, 400))
     whole = np.asarray(render.stylise_rgb(photo, student), int)
@@ -78,9 +74,7 @@ def test_tiles_equal_the_whole(student: OnnxStudent, monkeypatch: pytest.MonkeyP
     assert np.abs(whole - tiled).max() <= 1
 
 
-def test_a_large_picture_is_seen_at_1536_and_at_any_size_in_tiles(
-    student: OnnxStudent, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_large_picture_is_seen_at_1536_and_at_any_size_in_tiles(student, monkeypatch):
     own = (4000, 3000)
     assert render.inference_size(own, student, None, "whole") == (1536, 1152)
     assert render.inference_size(own, student, None, "tiles") == own
@@ -98,14 +92,14 @@ def test_a_large_picture_is_seen_at_1536_and_at_any_size_in_tiles(
     assert len(seen) == 1
 
 
-def test_any_other_network_is_not_taken_apart(network: Student) -> None:
+def test_any_other_network_is_not_taken_apart(network):
     untold = Student(network.encoder, network.decoder)
     model = OnnxExporter().export(untold)
     assert split_at_summary(model) is None
     assert not OnnxStudent(model, "untold", 1).takes_summary
 
 
-def test_the_file_of_the_second_input_lies_beside(network: Student, tmp_path: Path) -> None:
+def test_the_file_of_the_second_input_lies_beside(network, tmp_path):
     exporter = OnnxExporter(profile="transposed")
     onnx.save(exporter.export(network), tmp_path / "student.onnx")
     with pytest.raises(DistillError, match=r"computed by student_summary.onnx, which is not besid"):
@@ -114,7 +108,7 @@ def test_the_file_of_the_second_input_lies_beside(network: Student, tmp_path: Pa
     assert open_student(tmp_path / "student.onnx", 1).takes_summary
 
 
-def test_summaries_are_mixed_within_a_scene_only() -> None:
+def test_summaries_are_mixed_within_a_scene_only():
     given = iter([1.0, 1.0, 1.01, 5.0])
     smooth = SmoothSummary(lambda _: np.full((1, 2, 1, 1), next(given), np.float32), 0.5)
     values = [float(smooth(np.zeros(0))[0, 0, 0, 0]) for _ in range(4)]

@@ -31,7 +31,7 @@ from support.commands import run
 @pytest.mark.slow
 @pytest.mark.parametrize("size", [(256, 256), (512, 512), (300, 260)])
 @pytest.mark.parametrize("name", ["whitebox", "hayao"])  # without and with global statistics
-def test_snippet_file_command_and_api(name: str, size: tuple[int, int], here: Path) -> None:
+def test_snippet_file_command_and_api(name, size, here):
     photo = Image.fromarray(astronaut()).resize(size)
     photo.save("photo.png")
     values = np.asarray(photo).transpose(2, 0, 1)[None].astype(np.float32) / 255
@@ -60,7 +60,7 @@ def test_snippet_file_command_and_api(name: str, size: tuple[int, int], here: Pa
     assert max(off.values()) <= 1, json.dumps(off)
 
 
-def test_a_dynamic_file_says_what_its_sides_are() -> None:
+def test_a_dynamic_file_says_what_its_sides_are():
     exporter = OnnxExporter(dynamic=True, profile="any")
     model = exporter.export(fold_batchnorm(PublishedStudent.shipped("whitebox").student))
     for value in (model.graph.input[0], model.graph.output[0]):

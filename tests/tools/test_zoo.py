@@ -6,7 +6,6 @@ import os
 import sys
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import pytest
 from tensorboard.compat.proto.event_pb2 import Event
@@ -20,7 +19,7 @@ TOOLS = Path(__file__).resolve().parents[2] / "tools"
 
 
 @pytest.fixture
-def card(monkeypatch: pytest.MonkeyPatch) -> Any:
+def card(monkeypatch):
     monkeypatch.syspath_prepend(str(TOOLS))
     import card
 
@@ -29,14 +28,14 @@ def card(monkeypatch: pytest.MonkeyPatch) -> Any:
 
 
 @pytest.fixture
-def zoo(card: Any) -> Any:
+def zoo(card):
     import zoo
 
     yield zoo
     sys.modules.pop("zoo")
 
 
-def test_counts_photos_by_folder_and_side(card: Any, tmp_path: Path) -> None:
+def test_counts_photos_by_folder_and_side(card, tmp_path):
     rows = [
         "a\ttrain\t'x'\t0\t'a.jpg'\t",
         "b\tval\t'x'\t0\t'b.jpg'\t",
@@ -51,7 +50,7 @@ def test_counts_photos_by_folder_and_side(card: Any, tmp_path: Path) -> None:
     }
 
 
-def test_hours_leave_out_pauses(card: Any, tmp_path: Path) -> None:
+def test_hours_leave_out_pauses(card, tmp_path):
     """Two logs of a run that was stopped for a day, with a pause of an hour in the first."""
     folder = tmp_path / "tensorboard"
     folder.mkdir()
@@ -63,7 +62,7 @@ def test_hours_leave_out_pauses(card: Any, tmp_path: Path) -> None:
     assert card.hours(tmp_path) == pytest.approx((300 + 300 + 599) / 3600)
 
 
-def test_page_shows_every_figure_and_the_terms(card: Any) -> None:
+def test_page_shows_every_figure_and_the_terms(card):
     interval = {"value": 28.123, "interval": [27.9, 28.4], "pictures": 4}
     facts = {
         "style": "ink",
@@ -121,7 +120,7 @@ def test_page_shows_every_figure_and_the_terms(card: Any) -> None:
     assert "by their long side" not in card.page(facts | {"sizes": {}})
 
 
-def test_scores_are_kept_for_the_same_run_and_students(zoo: Any, tmp_path: Path) -> None:
+def test_scores_are_kept_for_the_same_run_and_students(zoo, tmp_path):
     run, file = tmp_path / "run", tmp_path / "fidelity.json"
     (run / "checkpoints").mkdir(parents=True)
     (run / "checkpoints/last.ckpt").touch()
@@ -134,7 +133,7 @@ def test_scores_are_kept_for_the_same_run_and_students(zoo: Any, tmp_path: Path)
     assert not zoo.scored(file, run, ["paper", "ink"])
 
 
-def test_weights_of_one_s_own_are_named_in_the_card(card: Any) -> None:
+def test_weights_of_one_s_own_are_named_in_the_card(card):
     style = compose.load("prepare", ["style=hayao"], Prepare).style
     style = replace(style, file="known.pt", sha256="ab", source="here", licence="by", weights=None)
     known = {"file": "known.pt", "sha256": "ab", "source": "here", "licence": "by"}
@@ -143,7 +142,7 @@ def test_weights_of_one_s_own_are_named_in_the_card(card: Any) -> None:
     assert own == known | {"file": "mine.onnx", "sha256": None}
 
 
-def test_figures_of_a_card_have_five_digits(card: Any) -> None:
+def test_figures_of_a_card_have_five_digits(card):
     assert card.rounded({"a": [1.23456789, 7], "b": "1.23456789"}) == {
         "a": [1.2346, 7],
         "b": "1.23456789",

@@ -55,7 +55,7 @@ PAIRS = [
 
 
 @pytest.mark.parametrize("batch", [1, 2, 3])
-def test_ink_is_that_of_all_validation_pictures_together(tmp_path: Path, batch: int) -> None:
+def test_ink_is_that_of_all_validation_pictures_together(tmp_path, batch):
     logged = validated(PAIRS, tmp_path, batch)
     assert logged["val/ink_recall"] == pytest.approx(2 / 4, abs=1e-5)
     assert logged["val/ink_precision"] == pytest.approx(2 / 3, abs=1e-5)
@@ -65,7 +65,7 @@ def test_ink_is_that_of_all_validation_pictures_together(tmp_path: Path, batch: 
     assert 0 < logged["val/sharpness"] < 1
 
 
-def test_pictures_without_ink_have_no_such_figure(tmp_path: Path) -> None:
+def test_pictures_without_ink_have_no_such_figure(tmp_path):
     flat = lines([]), lines([])
     logged = validated([flat, flat], tmp_path)
     assert "val/psnr" in logged
@@ -74,7 +74,7 @@ def test_pictures_without_ink_have_no_such_figure(tmp_path: Path) -> None:
     assert not [name for name in logged if "ink" in name or "sharp" in name]
 
 
-def test_the_ink_of_other_processes_counts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_ink_of_other_processes_counts(tmp_path, monkeypatch):
     """This process has the first pair, another the second."""
     theirs = ink_sums(*(picture[None] for picture in PAIRS[1]))[0]
 
@@ -87,7 +87,7 @@ def test_the_ink_of_other_processes_counts(tmp_path: Path, monkeypatch: pytest.M
     assert logged["val/ink_precision"] == pytest.approx(2 / 3, abs=1e-5)
 
 
-def test_pictures_of_several_sizes_have_figures_of_each(tmp_path: Path) -> None:
+def test_pictures_of_several_sizes_have_figures_of_each(tmp_path):
     """Of a student that gives the photo back, off by one fourth at 64 pixels, a half at 96."""
 
     def flat(side: int, value: float) -> Tensor:
@@ -104,7 +104,7 @@ def test_pictures_of_several_sizes_have_figures_of_each(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("kept", [True, False])
-def test_averages_are_kept_while_scale_and_shift_learn(tmp_path: Path, kept: bool) -> None:
+def test_averages_are_kept_while_scale_and_shift_learn(tmp_path, kept):
     """Through validations, after which Lightning sets modes again, and in further passes."""
     student = nn.Sequential(nn.Conv2d(3, 3, 1), nn.BatchNorm2d(3))
     norm = student[1]

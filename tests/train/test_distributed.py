@@ -37,7 +37,7 @@ WORDS = ["photos=photos", "decoder=residual", *QUICK]
 
 
 @pytest.fixture
-def halves(here, monkeypatch) -> list[float]:
+def halves(here, monkeypatch):
     return accumulated(monkeypatch)
 
 

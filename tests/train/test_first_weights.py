@@ -29,7 +29,7 @@ def started(*words: str) -> Student:
 
 
 @pytest.fixture(scope="module")
-def photo() -> torch.Tensor:
+def photo():
     return to_tensor(centre_square(read_photo(demo_photos()[0].path), 256))[None]
 
 
@@ -45,7 +45,7 @@ OWN = dict.fromkeys(zoo.shipped(), SMALL) | {
 
 @pytest.mark.parametrize("name", [*zoo.shipped()])
 @pytest.mark.campaign
-def test_a_student_of_the_package_draws_as_its_file_does(name: str, photo: torch.Tensor) -> None:
+def test_a_student_of_the_package_draws_as_its_file_does(name, photo):
     made = started(f"init=zoo:{name}", *OWN[name])
     assert sum(isinstance(m, torch.nn.BatchNorm2d) for m in made.modules()) > 30
     wanted = OnnxStudent(onnx_files.load_model(zoo.find(name)), name, 1)(photo.numpy())
@@ -54,7 +54,7 @@ def test_a_student_of_the_package_draws_as_its_file_does(name: str, photo: torch
 
 
 @pytest.mark.campaign
-def test_an_exported_file_is_as_good(photo: torch.Tensor, tmp_path) -> None:
+def test_an_exported_file_is_as_good(photo, tmp_path):
     """As ONNX, or with its weights as they are there in a safetensors file."""
     (tmp_path / "mine.onnx").write_bytes(zoo.find("hayao").read_bytes())
     trained = compose.load("train", ["style=hayao", *OWN["hayao"]], Train)
@@ -96,14 +96,14 @@ def test_an_exported_file_is_as_good(photo: torch.Tensor, tmp_path) -> None:
         ("nowhere.onnx", [], "nowhere.onnx"),
     ],
 )
-def test_refused_in_one_line(init: str, more: list[str], said: str) -> None:
+def test_refused_in_one_line(init, more, said):
     with pytest.raises(DistillError) as error:
         started(f"init={init}", *more)
     assert said in str(error.value)
     assert "\n" not in str(error.value)
 
 
-def test_it_does_not_say_what_it_learnt_from() -> None:
+def test_it_does_not_say_what_it_learnt_from():
     with pytest.raises(DistillError, match=r"^zoo:toon: a network alone"):
         checkpoint.lineage(settings_of_student(init="zoo:toon"))
 
@@ -113,7 +113,7 @@ def test_averages_that_were_never_measured_are_not_kept():
         check(compose.load("train", ["photos=x", "batchnorm=kept"], Train))
 
 
-def test_the_weights_that_the_paper_released(photo: torch.Tensor, assets) -> None:
+def test_the_weights_that_the_paper_released(photo, assets):
     made = started(f"init={assets / 'peer/paprika.pth'}", "decoder=nnconv")
     wanted = open_session(onnx_files.load_model(assets / "peer/paprika.onnx"), 1)
     with torch.inference_mode():
@@ -123,7 +123,7 @@ def test_the_weights_that_the_paper_released(photo: torch.Tensor, assets) -> Non
         started(f"init={assets / 'peer/paprika.pth'}", "decoder=fastdepth")
 
 
-def test_other_pth_files_are_refused(tmp_path) -> None:
+def test_other_pth_files_are_refused(tmp_path):
     torch.save({"other.weight": torch.ones(1)}, tmp_path / "a.pth")
     with pytest.raises(
         DistillError, match=r"a\.pth: damaged, or not a file of the paper's weights"

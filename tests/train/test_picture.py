@@ -34,7 +34,7 @@ from support.small_vgg import small_vgg
 
 
 @pytest.fixture
-def small(monkeypatch: pytest.MonkeyPatch) -> None:
+def small(monkeypatch):
     network = small_vgg()
     for module in (picture, feature_distance):
         monkeypatch.setattr(module, "vgg_features", lambda *_: network)
@@ -66,7 +66,7 @@ def module_of(said: PictureTrain) -> PictureModule:
         ("huge.png", (10_000, 10_000), "larger than 89478485 pixels; name another picture"),
     ],
 )
-def test_a_style_picture_of_no_use(name, made, said, tmp_path, monkeypatch) -> None:
+def test_a_style_picture_of_no_use(name, made, said, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     if isinstance(made, bytes):
         Path(name).write_bytes(made)
@@ -77,20 +77,20 @@ def test_a_style_picture_of_no_use(name, made, said, tmp_path, monkeypatch) -> N
     assert "\n" not in str(error.value)
 
 
-def test_weights_are_one_for_each_picture() -> None:
+def test_weights_are_one_for_each_picture():
     words = ["style_image=[swirl,glass]", "picture.weights=[1]"]
     with pytest.raises(DistillError, match="1 number for 2 style pictures; give one each"):
         style_pictures(settings(*words))
 
 
-def test_scale_is_the_size_that_a_style_is_seen_at(capsys) -> None:
+def test_scale_is_the_size_that_a_style_is_seen_at(capsys):
     sizes = [style_pictures(settings(f"picture.scale={s}"))[0].shape for s in (0.5, 1, 2)]
     assert [tuple(s) for s in sizes] == [(3, 256, 256), (3, 512, 512), (3, 1024, 1024)]
     assert settings("style_image=[swirl,a/my.glass.png]").style.name == "swirl+my.glass"
 
 
 @pytest.mark.usefixtures("small")
-def test_every_weight_of_the_student_learns_and_terms_pull_alike() -> None:
+def test_every_weight_of_the_student_learns_and_terms_pull_alike():
     module = module_of(settings()).train()
     other = torch.rand(2, 3, 64, 64)  # a teacher's, as sets of pairs have it
     batch = {"photo": torch.rand(2, 3, 64, 64), "target": other, "name": ["a", "b"]}
@@ -126,7 +126,7 @@ def photos(folder: Path, count: int) -> None:
         picture.save(folder / f"{number}.png")
 
 
-def test_terms_of_our_own_pictures_are_known_and_others_are_yours_to_say() -> None:
+def test_terms_of_our_own_pictures_are_known_and_others_are_yours_to_say():
     ours = with_terms(settings("style_image=[swirl,glass]"))
     chain = {each.of: each.text for each in terms_of_run(ours).chain}
     assert chain["style picture swirl+glass"] == "MIT, as this project"
@@ -136,7 +136,7 @@ def test_terms_of_our_own_pictures_are_known_and_others_are_yours_to_say() -> No
 
 @pytest.mark.slow
 @pytest.mark.usefixtures("small")
-def test_a_run_from_photos_to_a_file(tmp_path, monkeypatch, capsys) -> None:
+def test_a_run_from_photos_to_a_file(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     photos(tmp_path / "photos", 12)
     words = ["recipe=picture", "photos=photos", *QUICK, "data.crop_size=64", "run=mine"]
@@ -167,7 +167,7 @@ def test_a_run_from_photos_to_a_file(tmp_path, monkeypatch, capsys) -> None:
 
 
 @pytest.mark.usefixtures("small")
-def test_the_style_of_the_style_picture_is_its_own(tmp_path) -> None:
+def test_the_style_of_the_style_picture_is_its_own(tmp_path):
     said = settings("style_image=glass")
     torch.save({"loss_factors": {"style": 7.0}}, tmp_path / "any.ckpt")
     criterion = run_criterion(said, tmp_path / "any.ckpt")
@@ -188,7 +188,7 @@ def test_a_bad_style_picture_is_named_before_weights_are_sought(tmp_path, monkey
 
 @pytest.mark.slow
 @pytest.mark.usefixtures("small")
-def test_minutes_are_steps_by_the_time_of_the_first(tmp_path, monkeypatch, capsys) -> None:
+def test_minutes_are_steps_by_the_time_of_the_first(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     photos(tmp_path / "photos", 12)
     clock = iter(range(999))
@@ -200,7 +200,7 @@ def test_minutes_are_steps_by_the_time_of_the_first(tmp_path, monkeypatch, capsy
 
 @pytest.mark.slow
 @pytest.mark.usefixtures("small")
-def test_minutes_are_planned_again_and_more_of_them_go_on(tmp_path, monkeypatch) -> None:
+def test_minutes_are_planned_again_and_more_of_them_go_on(tmp_path, monkeypatch):
     """By a clock on which each step takes a second, while the first ones seemed to take six."""
     monkeypatch.chdir(tmp_path)
     photos(tmp_path / "photos", 12)
@@ -214,7 +214,7 @@ def test_minutes_are_planned_again_and_more_of_them_go_on(tmp_path, monkeypatch)
         assert step_of(Path("runs/mine/checkpoints/last.ckpt")) == steps
 
 
-def test_minutes_are_of_one_device(capsys) -> None:
+def test_minutes_are_of_one_device(capsys):
     words = ["picture.minutes=2", "trainer=ddp", "trainer.devices=2"]
     with pytest.raises(DistillError, match=r"picture\.minutes=2: of one device"):
         train_minutes(settings(*words), Run(Path("runs/none")), True, 2)

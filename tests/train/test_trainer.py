@@ -22,7 +22,7 @@ OWN: dict[str, Any] = {"encoder": {"weights": "none"}, "loss": "l1", "decoder": 
 
 
 @pytest.mark.slow
-def test_batchnorm_over_one_value_a_channel(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_batchnorm_over_one_value_a_channel(here, capsys):
     words = ["data.crop_size=32", "data.batch_size=1", "trainer.max_steps=1", "batchnorm=learnt"]
     assert go("run=one", *words) == 1
     last = capsys.readouterr().err.strip().splitlines()[-1]
@@ -30,7 +30,7 @@ def test_batchnorm_over_one_value_a_channel(here: Path, capsys: pytest.CaptureFi
 
 
 @pytest.mark.slow
-def test_a_last_batch_of_one_small_picture(here: Path) -> None:
+def test_a_last_batch_of_one_small_picture(here):
     photos = torch.rand(3, 3, 32, 32)
     pairs = DataLoader(TensorDataset(photos, 1 - photos), batch_size=2)
     with pytest.raises(DistillError, match=r"BatchNorm has one value .* drop_last=True"):
@@ -39,7 +39,7 @@ def test_a_last_batch_of_one_small_picture(here: Path) -> None:
 
 @pytest.mark.slow
 @pytest.mark.timeout(600)  # the start of two processes, on a busy machine
-def test_where_one_of_two_processes_is_killed_the_other_ends_in_one_line(here: Path) -> None:
+def test_where_one_of_two_processes_is_killed_the_other_ends_in_one_line(here):
     words = [
         "photos=photos",
         "decoder=residual",

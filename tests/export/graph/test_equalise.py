@@ -34,14 +34,14 @@ def first_gains(model: onnx.ModelProto) -> np.ndarray:
 
 
 @pytest.fixture
-def photos() -> np.ndarray:
+def photos():
     made = np.random.default_rng(0).random((3, 3, 32, 32), np.float32)
     made[:, 0, 0, 0] = 1.0  # the range of the red is exactly 1
     return made
 
 
 @pytest.mark.parametrize("groups", [1, 4])
-def test_the_output_stays_the_same(photos: np.ndarray, groups: int) -> None:
+def test_the_output_stays_the_same(photos, groups):
     second = nn.Conv2d(4, 4, 3, padding=1, groups=groups)
     model = OnnxExporter(opset=13, size=32).export(chain(second, [0.01, 1.0, 10.0, 100.0]))
     before = run(model, photos)
@@ -49,7 +49,7 @@ def test_the_output_stays_the_same(photos: np.ndarray, groups: int) -> None:
     np.testing.assert_allclose(run(model, photos), before, rtol=1e-4, atol=1e-4)
 
 
-def test_depthwise_channels_become_alike(photos: np.ndarray) -> None:
+def test_depthwise_channels_become_alike(photos):
     """Within the room that is left to sleeping channels: a channel below a quarter of the widest
     keeps its distance to that quarter."""
     second = nn.Conv2d(4, 4, 3, padding=1, groups=4)
@@ -62,7 +62,7 @@ def test_depthwise_channels_become_alike(photos: np.ndarray) -> None:
     np.testing.assert_allclose(gains.prod(), 1.0 * 40.0 * 60.0 * 100.0, rtol=1e-4)
 
 
-def test_a_full_convolution_takes_over_a_part(photos: np.ndarray) -> None:
+def test_a_full_convolution_takes_over_a_part(photos):
     second = nn.Conv2d(2, 3, 1)
     nn.init.ones_(second.weight)
     model = OnnxExporter(opset=13, size=32).export(chain(second, [50.0, 100.0]))
@@ -83,7 +83,7 @@ class Forked(nn.Module):
         return x + self.second(x)
 
 
-def test_a_tensor_with_two_readers_is_left_alone(photos: np.ndarray) -> None:
+def test_a_tensor_with_two_readers_is_left_alone(photos):
     model = OnnxExporter(opset=13, size=32).export(Forked().eval())
     before = model.SerializeToString()
     assert list(links(model.graph)) == []
@@ -91,7 +91,7 @@ def test_a_tensor_with_two_readers_is_left_alone(photos: np.ndarray) -> None:
     assert model.SerializeToString() == before
 
 
-def test_dead_channels_do_no_harm(photos: np.ndarray) -> None:
+def test_dead_channels_do_no_harm(photos):
     second = nn.Conv2d(2, 2, 1)
     model = OnnxExporter(opset=13, size=32).export(chain(second, [-1.0, -2.0]))  # ReLU: all zero
     before = run(model, photos)

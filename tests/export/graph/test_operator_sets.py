@@ -32,13 +32,13 @@ def unet(lively: Callable[..., nn.Module], **changed: Any) -> nn.Module:
     return lively(UNet(64, encoder=0.25, decoder=0.25, **changed))
 
 
-def test_a_profile_for_each_name() -> None:
+def test_a_profile_for_each_name():
     assert set(OPERATORS) == set(get_args(Profile))
     assert all(allowed >= STRICT_OPERATORS for allowed in OPERATORS.values() if allowed)
 
 
 @pytest.mark.parametrize("opset", OPSETS)
-def test_the_residual_generator(opset: int) -> None:
+def test_the_residual_generator(opset):
     model = OnnxExporter(opset=opset, size=32, profile="cyclegan").export(ResNetGenerator(1, 8))
     assert set(operators(model)) == RESIDUAL
     assert foreign_operators(model, "cyclegan") == []
@@ -47,7 +47,7 @@ def test_the_residual_generator(opset: int) -> None:
 
 @pytest.mark.parametrize("opset", OPSETS)
 @pytest.mark.parametrize("separable", [False, True])
-def test_the_unet(opset: int, separable: bool, lively: Callable[..., nn.Module]) -> None:
+def test_the_unet(opset, separable, lively):
     folded = fold_batchnorm(unet(lively, separable=separable))
     model = OnnxExporter(opset=opset, size=64, profile="unet").export(folded)
     assert set(operators(model)) == SKIPS | {"Upsample" if opset == 9 else "Resize"}
@@ -55,9 +55,7 @@ def test_the_unet(opset: int, separable: bool, lively: Callable[..., nn.Module])
     assert foreign_operators(model) == ["Concat", "LeakyRelu", "Tanh"]
 
 
-def test_a_unet_of_transposed_convolutions_is_in_no_profile_but_any(
-    lively: Callable[..., nn.Module],
-) -> None:
+def test_a_unet_of_transposed_convolutions_is_in_no_profile_but_any(lively):
     folded = fold_batchnorm(unet(lively, upsampling="transposed"))
     model = OnnxExporter(size=64, profile="any").export(folded)
     assert foreign_operators(model, "unet") == ["ConvTranspose"]
@@ -66,7 +64,7 @@ def test_a_unet_of_transposed_convolutions_is_in_no_profile_but_any(
 
 
 @pytest.mark.parametrize("profile", ["unet", "cyclegan"])
-def test_static_shapes_only(profile: Profile) -> None:
+def test_static_shapes_only(profile):
     with pytest.raises(DistillError, match=f"profile {profile} holds one size"):
         OnnxExporter(dynamic=True, profile=profile)
 
@@ -75,7 +73,7 @@ def test_static_shapes_only(profile: Profile) -> None:
     ("written", "value"),
     [("pads", [0] * 4), ("dilations", [1, 1]), ("output_padding", [0, 0]), ("group", 1)],
 )
-def test_doubling_stays_doubling_with_its_defaults_written_out(written: str, value: Any) -> None:
+def test_doubling_stays_doubling_with_its_defaults_written_out(written, value):
     two = {"kernel_shape": [2, 2], "strides": [2, 2]}
     for changed, foreign in ((value, []), ([2] * 4, ["ConvTranspose(other than 2×2, stride 2)"])):
         changed = changed if foreign == [] or written != "group" else 2

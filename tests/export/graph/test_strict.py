@@ -10,7 +10,7 @@ from distill.export.graph.plain import Patches, in_strict_operators
 
 
 @pytest.mark.parametrize("bias", [True, False])
-def test_the_same_function(bias: bool) -> None:
+def test_the_same_function(bias):
     torch.manual_seed(1)
     layer = nn.ConvTranspose2d(5, 3, 2, 2, bias=bias)
     x = torch.randn(2, 5, 7, 9)
@@ -18,7 +18,7 @@ def test_the_same_function(bias: bool) -> None:
         torch.testing.assert_close(Patches(layer)(x), layer(x), atol=1e-5, rtol=1e-5)
 
 
-def test_every_pixel_of_a_patch_has_its_own_weights() -> None:
+def test_every_pixel_of_a_patch_has_its_own_weights():
     """By hand: one input pixel of 1, weights 1 to 4, bias 10."""
     layer = nn.ConvTranspose2d(1, 1, 2, 2)
     with torch.no_grad():
@@ -28,7 +28,7 @@ def test_every_pixel_of_a_patch_has_its_own_weights() -> None:
     assert output[0, 0].tolist() == [[11.0, 12.0, 11.0, 12.0], [13.0, 14.0, 13.0, 14.0]]
 
 
-def test_replaces_only_what_doubles() -> None:
+def test_replaces_only_what_doubles():
     kept = [
         nn.ConvTranspose2d(4, 4, 3, 2),
         nn.ConvTranspose2d(4, 4, 2, 2, groups=2),

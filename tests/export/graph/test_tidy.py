@@ -38,7 +38,7 @@ def output(of: onnx.ModelProto) -> np.ndarray:
     return ReferenceEvaluator(of).run(None, {"x": x})[0]
 
 
-def test_pads_that_are_computed_become_a_constant() -> None:
+def test_pads_that_are_computed_become_a_constant():
     made = model(
         [
             constant("half", np.array([0, 0, 1, 1], np.int64)),
@@ -57,7 +57,7 @@ def test_pads_that_are_computed_become_a_constant() -> None:
     np.testing.assert_array_equal(output(made), before)
 
 
-def test_what_is_not_computed_stays_as_it_is() -> None:
+def test_what_is_not_computed_stays_as_it_is():
     made = model(
         [constant("two", np.float32(2)), helper.make_node("Mul", ["x", "two"], ["y"])],
     )
@@ -69,9 +69,7 @@ def test_what_is_not_computed_stays_as_it_is() -> None:
 @pytest.mark.parametrize(
     ("kind", "by", "becomes", "number"), [("Sub", 1, "Add", -1), ("Div", 2, "Mul", 0.5)]
 )
-def test_a_change_of_range_is_one_of_adding_and_multiplying(
-    kind: str, by: float, becomes: str, number: float
-) -> None:
+def test_a_change_of_range_is_one_of_adding_and_multiplying(kind, by, becomes, number):
     made = model(
         [constant("c", np.float32(by)), helper.make_node(kind, ["x", "c"], ["y"])],
     )
@@ -83,7 +81,7 @@ def test_a_change_of_range_is_one_of_adding_and_multiplying(
     np.testing.assert_array_equal(output(made), before)
 
 
-def test_a_constant_that_others_read_keeps_its_value() -> None:
+def test_a_constant_that_others_read_keeps_its_value():
     made = model(
         [
             helper.make_node("Sub", ["x", "one"], ["shifted"]),
@@ -96,14 +94,14 @@ def test_a_constant_that_others_read_keeps_its_value() -> None:
     np.testing.assert_array_equal(output(made), before)
 
 
-def test_a_constant_less_a_tensor_is_left() -> None:
+def test_a_constant_less_a_tensor_is_left():
     """1 - x is no x + c."""
     made = model([helper.make_node("Sub", ["one", "x"], ["y"])], one=np.float32(1))
     tidy(made)
     assert kinds(made) == ["Sub"]
 
 
-def test_norms_hold_their_numbers_as_weights() -> None:
+def test_norms_hold_their_numbers_as_weights():
     network = nn.Sequential(nn.Conv2d(3, 4, 1), nn.InstanceNorm2d(4)).eval()
     traced = onnx.load_from_string(OnnxExporter(size=32)._trace(network))
     assert "Constant" in kinds(traced)

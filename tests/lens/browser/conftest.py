@@ -6,9 +6,8 @@ import base64
 import shutil
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -34,7 +33,7 @@ LAST = """async () => {
 
 
 @pytest.fixture(scope="session")
-def clip(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def clip(tmp_path_factory):
     """The astronaut's face, panned, as an uncompressed video (Y4M)."""
     path = tmp_path_factory.mktemp("clip") / "face.y4m"
     write_clip(path)
@@ -42,7 +41,7 @@ def clip(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="session")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def folder(tmp_path_factory):
     """A lens with a network whose answers are known, a real student, and three for sketches."""
     if shutil.which("npm") is None and not (webpage.PAGE / "index.html").is_file():
         pytest.skip("no page: it is not built, and npm is not here")
@@ -60,7 +59,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="session")
-def address(folder: Path) -> Iterator[str]:
+def address(folder):
     settings = load("lens", ["port=0"], Lens)
     server = bind(folder, settings)
     threading.Thread(target=server.serve_forever, daemon=True).start()
@@ -70,7 +69,7 @@ def address(folder: Path) -> Iterator[str]:
 
 
 @pytest.fixture(scope="session")
-def playwright() -> Iterator[Any]:
+def playwright():
     sync_api = pytest.importorskip(
         "playwright.sync_api", reason="no Playwright: pip install 'distill[browser]'"
     )
@@ -79,7 +78,7 @@ def playwright() -> Iterator[Any]:
 
 
 @pytest.fixture(scope="session")
-def browser(playwright: Any, clip: Path) -> Iterator[Any]:
+def browser(playwright, clip):
     flags = [*FLAGS, f"--use-file-for-fake-video-capture={clip}"]
     found = playwright.chromium.launch(executable_path=chromium(), args=flags)
     yield found
@@ -130,7 +129,7 @@ class Visit:
 
 
 @pytest.fixture
-def visit(browser: Any, address: str) -> Iterator[Callable[..., Visit]]:
+def visit(browser, address):
     """Opens the page; at the end nothing may have gone wrong in it, or left its host."""
     contexts, visits = [], []
 

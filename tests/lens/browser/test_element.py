@@ -11,7 +11,7 @@ import shutil
 import subprocess
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import partial
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
@@ -85,7 +85,7 @@ class Static(SimpleHTTPRequestHandler):
 
 
 @pytest.fixture(scope="session")
-def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def site(tmp_path_factory):
     """What embed=true builds, with a network whose answers are known, and damaged files."""
     if shutil.which("npm") is None and not (webpage.PAGE / "element").is_dir():
         pytest.skip("no element: it is not built, and npm is not here")
@@ -118,13 +118,13 @@ def _serving(server: ThreadingHTTPServer) -> Iterator[str]:
 
 
 @pytest.fixture(scope="session")
-def strict(site: Path) -> Iterator[str]:
+def strict(site):
     """Our own server: its policy allows no inline script or style, and isolates the page."""
     yield from _serving(bind(site, load("lens", ["port=0"], Lens)))
 
 
 @pytest.fixture(scope="session")
-def plain(site: Path) -> Iterator[str]:
+def plain(site):
     yield from _serving(ThreadingHTTPServer(("127.0.0.1", 0), partial(Static, directory=str(site))))
 
 
@@ -176,7 +176,7 @@ def _pixels(url: str) -> np.ndarray:
 
 
 @pytest.fixture
-def tab(browser: Any, strict: str, site: Path) -> Iterator[Callable[..., Tab]]:
+def tab(browser, strict, site):
     """A page with this body, on our server; at the end nothing may have gone wrong unsaid."""
     contexts, tabs, count = [], [], itertools.count()
 
@@ -510,7 +510,7 @@ def test_a_frame_shows_the_page_where_its_owner_says_so(browser, site, plain, al
 
 
 @pytest.fixture(scope="session")
-def package(site: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def package(site, tmp_path_factory):
     """What `make element` makes."""
     folder = tmp_path_factory.mktemp("npm") / "distill-lens"
     npm("run", "build:element", "--", "--outDir", str(folder), cwd=webpage.SOURCES)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
@@ -22,7 +21,7 @@ LAST = """distill.last().then(({ width, height, input, output }) => ({
 
 
 @pytest.fixture(scope="module")
-def at(tmp_path_factory: pytest.TempPathFactory) -> Iterator[FirefoxPage]:
+def at(tmp_path_factory):
     firefox()
     with opened(tmp_path_factory.mktemp("firefox")) as page:
         yield page

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator
-from pathlib import Path
 
 import numpy as np
 import onnx
@@ -24,14 +22,14 @@ from support.statistics_students import statistics_student
 
 
 @pytest.fixture(scope="session")
-def file(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def file(tmp_path_factory):
     path = tmp_path_factory.mktemp("told") / "told.onnx"
     onnx.save(OnnxExporter(dynamic=True).export(statistics_student()), path)
     return path
 
 
 @pytest.fixture(scope="session")
-def told(file: Path, folder: Path) -> Iterator[str]:
+def told(file, folder):
     """The address of a lens with that student; `folder` knows whether there is a page."""
     settings = load(
         "lens", [f"students=[{file}]", f"output={file.parent / 'lens'}", "port=0"], Lens

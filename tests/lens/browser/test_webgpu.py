@@ -4,9 +4,6 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Iterator
-from pathlib import Path
-from typing import Any
 
 import numpy as np
 import onnx
@@ -26,7 +23,7 @@ SIZE = 128  # pixels, the least that the page offers
 
 
 @pytest.fixture(scope="module")
-def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Path, str]]:
+def site(tmp_path_factory):
     """A lens with every student of the package, in float32 and in half precision."""
     place = tmp_path_factory.mktemp("gpu")
     names = list(zoo.shipped())
@@ -47,7 +44,7 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Path, str]]
 
 
 @pytest.fixture(scope="module")
-def gpu_browser(playwright: Any) -> Iterator[Any]:
+def gpu_browser(playwright):
     flags = [flag for flag in FLAGS if flag != "--disable-gpu"]
     found = playwright.chromium.launch(executable_path=chromium(), args=[*flags, *WEBGPU])
     yield found

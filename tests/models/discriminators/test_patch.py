@@ -9,7 +9,7 @@ from distill.models.discriminators.patch import PatchDiscriminator
 
 @pytest.mark.parametrize(("same", "side"), [(False, 30), (True, 32)])
 @pytest.mark.parametrize("channels", [3, 6, 7])
-def test_logits_at_256(same: bool, side: int, channels: int):
+def test_logits_at_256(same, side, channels):
     network = PatchDiscriminator(channels, width=0.125, same=same)
     assert network(torch.rand(1, channels, 256, 256)).shape == (1, 1, side, side)
 

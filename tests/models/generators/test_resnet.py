@@ -12,7 +12,7 @@ from distill.models.generators.resnet import ResNetGenerator
 @pytest.mark.parametrize(
     ("blocks", "values", "macs"), [(9, 11_378_179, 49.55e9), (6, 7_837_699, 35.06e9)]
 )
-def test_the_paper_s_networks(blocks: int, values: int, macs: float):
+def test_the_paper_s_networks(blocks, values, macs):
     network = ResNetGenerator(blocks)
     assert parameters(network) == values
     # By hand, every convolution at its output's size, transposed ones at their input's.
@@ -51,7 +51,7 @@ def test_borders_are_reflected():
 
 
 @pytest.mark.parametrize("side", [32, 36])
-def test_any_size_that_divides_by_four(side: int):
+def test_any_size_that_divides_by_four(side):
     output = ResNetGenerator(1, 8)(torch.rand(1, 3, side, 32))
     assert output.shape == (1, 3, side, 32)
     assert 0 <= output.min() <= output.max() <= 1

@@ -16,7 +16,7 @@ def test_the_paper_s_network():
 
 
 @pytest.mark.parametrize(("size", "blocks"), [(16, 4), (64, 6), (256, 8)])
-def test_depth_follows_the_size(size: int, blocks: int):
+def test_depth_follows_the_size(size, blocks):
     network = UNet(size, encoder=0.1, decoder=0.1).eval()
     assert (len(network.down), len(network.up)) == (blocks, blocks)
     seen = []
@@ -74,6 +74,6 @@ def test_dropout_in_the_three_innermost_blocks_and_in_training_only():
 
 
 @pytest.mark.parametrize("size", [8, 100, 255])
-def test_sizes_that_cannot_be_halved(size: int):
+def test_sizes_that_cannot_be_halved(size):
     with pytest.raises(DistillError, match=f"data.crop_size={size}: .*power of two"):
         UNet(size)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import functools
 import importlib
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -56,7 +55,7 @@ def build(name: str, width: float = 0.5, channels: int = 3) -> Student:
 
 
 @pytest.fixture(scope="module")
-def folded(lively: Callable[..., nn.Module]) -> Callable[..., nn.Module]:
+def folded(lively):
     """Students in evaluation with norms that matter, folded, built once."""
 
     @functools.cache
@@ -87,7 +86,7 @@ def check(name: str, model: onnx.ModelProto, path: Path, network: nn.Module, cha
     assert output.std() > 0.01
 
 
-def test_every_decoder_is_in_the_tester() -> None:
+def test_every_decoder_is_in_the_tester():
     files = {p.stem for p in (ROOT / "src/distill/models/students/decoders").glob("[!_]*.py")}
     assert files == set(DECODERS)
 
@@ -96,7 +95,7 @@ def test_every_decoder_is_in_the_tester() -> None:
 @pytest.mark.parametrize("width", WIDTHS)
 @pytest.mark.parametrize("name", DECODERS)
 @pytest.mark.campaign
-def test_shape_and_range(name: str, width: float, channels: int) -> None:
+def test_shape_and_range(name, width, channels):
     student = build(name, width, channels).eval()
     with torch.no_grad():
         output = student(torch.rand(2, 3, 64, 96))
@@ -107,7 +106,7 @@ def test_shape_and_range(name: str, width: float, channels: int) -> None:
 
 @pytest.mark.parametrize("channels", [3, 4])
 @pytest.mark.parametrize("name", DECODERS)
-def test_gradients_reach_every_parameter(name: str, channels: int) -> None:
+def test_gradients_reach_every_parameter(name, channels):
     student = build(name, channels=channels).train()
     (student(torch.rand(4, 3, 64, 64)) - torch.rand(4, channels, 64, 64)).square().mean().backward()
     dead = [n for n, p in student.named_parameters() if p.grad is None or not p.grad.any()]
@@ -116,7 +115,7 @@ def test_gradients_reach_every_parameter(name: str, channels: int) -> None:
 
 @pytest.mark.parametrize("name", DECODERS)
 @pytest.mark.campaign
-def test_learns_one_picture(name: str) -> None:
+def test_learns_one_picture(name):
     student = build(name).train()
     photo, target = torch.rand(4, 3, 32, 32), torch.full((4, 3, 32, 32), 0.8)
     optimiser = torch.optim.Adam(student.parameters(), lr=1e-2)
@@ -131,7 +130,7 @@ def test_learns_one_picture(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", DECODERS)
-def test_sees_only_channels_and_strides(name: str) -> None:
+def test_sees_only_channels_and_strides(name):
     """Features of the published shapes are enough; there is no encoder in sight."""
     decoder = build(name, 0.5).decoder.eval()
     shapes = zip((3, 8, 16, 16, 48, 80), (1, 2, 4, 8, 16, 32), strict=True)
@@ -143,9 +142,7 @@ def test_sees_only_channels_and_strides(name: str) -> None:
 @pytest.mark.parametrize("opset", OPSETS)
 @pytest.mark.parametrize("name", DECODERS)
 @pytest.mark.campaign
-def test_exports_at_every_opset(
-    folded: Callable[..., nn.Module], tmp_path: Path, name: str, opset: int
-) -> None:
+def test_exports_at_every_opset(folded, tmp_path, name, opset):
     network = folded(name)
     model = export(network, tmp_path / "s.onnx", opset)
     assert [(o.domain, o.version) for o in model.opset_import] == [("", opset)]
@@ -153,7 +150,7 @@ def test_exports_at_every_opset(
 
 
 @pytest.mark.parametrize("name", DECODERS)
-def test_budget(name: str, tmp_path: Path) -> None:
+def test_budget(name, tmp_path):
     """At width 0.5 and 256²: 130 M MACs and the paper's parameters are the limit."""
     student = build(name)
     macs = complexity.graph_macs(export(fold_batchnorm(student), tmp_path / "s.onnx", size=256))
@@ -163,13 +160,13 @@ def test_budget(name: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", THOP)
-def test_thop_says_what_the_paper_printed(name: str) -> None:
+def test_thop_says_what_the_paper_printed(name):
     assert complexity.thop_macs(build(name), 256) == THOP[name]
 
 
 @pytest.mark.parametrize("channels", [3, 4])
 @pytest.mark.parametrize("name", ["detail", "residual"])
-def test_starts_near_the_photo(name: str, channels: int) -> None:
+def test_starts_near_the_photo(name, channels):
     """Untrained its output is sigmoid(4x - 2) of the photo, give or take, and opaque."""
     student = build(name, channels=channels).train()  # as the first step sees it
     photo = torch.rand(4, 3, 64, 64)
@@ -179,7 +176,7 @@ def test_starts_near_the_photo(name: str, channels: int) -> None:
     assert (output[:, 3:] > 0.9).all()
 
 
-def test_detail_hands_every_pixel_through() -> None:
+def test_detail_hands_every_pixel_through():
     """With the deep features at zero and nothing added, it is sigmoid(4x - 2) exactly."""
     decoder = build("detail").decoder.eval()
     for module in decoder.modules():
@@ -194,9 +191,7 @@ def test_detail_hands_every_pixel_through() -> None:
 
 
 @pytest.mark.parametrize("context", [0, 2])
-def test_detail_s_context_reaches_across_the_picture(
-    lively: Callable[..., nn.Module], context: int
-) -> None:
+def test_detail_s_context_reaches_across_the_picture(lively, context):
     """Of 256² the deepest features' far corner is felt at the near one, with context alone."""
     encoder = MobileNetV2Encoder(0.5, weights="none")
     channels, strides = encoder.channels, encoder.strides
@@ -210,14 +205,14 @@ def test_detail_s_context_reaches_across_the_picture(
     assert changed == (context > 0)
 
 
-def test_smoothing_begins_as_bilinear_enlargement() -> None:
+def test_smoothing_begins_as_bilinear_enlargement():
     x = torch.rand(2, 3, 6, 7)
     expected = F.interpolate(x, scale_factor=2, mode="bilinear")
     inside = (..., slice(1, -1), slice(1, -1))  # the convolution's border is zero
     torch.testing.assert_close(smoothing(3)(double(x))[inside], expected[inside])
 
 
-def test_nnconv_says_that_it_needs_the_last_stage() -> None:
+def test_nnconv_says_that_it_needs_the_last_stage():
     encoder = MobileNetV2Encoder(weights="none", stages=4)
     with pytest.raises(DistillError, match=r"decoder=nnconv: .* stride 32, not to 16"):
         NNConv(encoder.channels, encoder.strides)
@@ -226,6 +221,6 @@ def test_nnconv_says_that_it_needs_the_last_stage() -> None:
 @pytest.mark.parametrize(
     "wrong", [{"half": 8}, {"kernel": 4}, {"context_kernel": 8}, {"blocks": [1, 1]}]
 )
-def test_detail_refuses_what_it_cannot_be(wrong: dict[str, Any]) -> None:
+def test_detail_refuses_what_it_cannot_be(wrong):
     with pytest.raises(DistillError, match=rf"decoder\.build\.{next(iter(wrong))}="):
         Detail((3, 8, 16, 16, 48, 80), (1, 2, 4, 8, 16, 32), **wrong)

@@ -1,9 +1,6 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Sequence
-from pathlib import Path
-from typing import Any
 
 import pytest
 import torch
@@ -33,7 +30,7 @@ STD = torch.tensor([0.229, 0.224, 0.225]).view(3, 1, 1)
 
 
 @pytest.fixture(scope="module")
-def full_width(tmp_path_factory: pytest.TempPathFactory) -> tuple[nn.Module, Path]:
+def full_width(tmp_path_factory):
     """torchvision's whole network with random weights and statistics, and its file."""
     torch.manual_seed(2)
     network = torchvision.models.mobilenet_v2(weights=None).eval()
@@ -54,7 +51,7 @@ def inside(x: Tensor) -> Tensor:
 
 
 @pytest.mark.parametrize("width", CHANNELS)
-def test_publishes_the_channels_and_strides_it_gives(width: float) -> None:
+def test_publishes_the_channels_and_strides_it_gives(width):
     encoder = MobileNetV2Encoder(width, weights="none").eval()
     assert encoder.channels == CHANNELS[width]
     assert encoder.strides == (1, 2, 4, 8, 16, 32)
@@ -68,7 +65,7 @@ def test_publishes_the_channels_and_strides_it_gives(width: float) -> None:
     assert [tuple(f.shape) for f in features] == expected
 
 
-def test_leaves_out_blocks_that_only_add() -> None:
+def test_leaves_out_blocks_that_only_add():
     """A block that adds nothing is the same as one that is not there."""
     torch.manual_seed(0)
     whole, cut = (
@@ -87,7 +84,7 @@ def test_leaves_out_blocks_that_only_add() -> None:
     assert cut.channels == whole.channels
 
 
-def test_of_four_stages_the_last_is_not_there() -> None:
+def test_of_four_stages_the_last_is_not_there():
     torch.manual_seed(0)
     whole = MobileNetV2Encoder(weights="none")
     cut = MobileNetV2Encoder(weights="none", stages=4, without=[3, 16])
@@ -102,7 +99,7 @@ def test_of_four_stages_the_last_is_not_there() -> None:
 
 
 @pytest.mark.parametrize("expansion", [2, 3, 6])
-def test_blocks_are_as_wide_inside_as_told(expansion: int) -> None:
+def test_blocks_are_as_wide_inside_as_told(expansion):
     encoder = MobileNetV2Encoder(0.5, weights="none", expansion=expansion)
     assert encoder.channels == CHANNELS[0.5]
     for block in encoder.blocks[2:]:
@@ -115,7 +112,7 @@ def test_blocks_are_as_wide_inside_as_told(expansion: int) -> None:
     ("width", "channels"),  # the published ones times the width, to the next 16 as above to 8
     [(0.25, (3, 16, 16, 16, 32, 48)), (0.35, (3, 16, 16, 16, 32, 64))],
 )
-def test_channels_come_in_multiples(width: float, channels: Sequence[int]) -> None:
+def test_channels_come_in_multiples(width, channels):
     encoder = MobileNetV2Encoder(width, weights="none", multiple=16)
     assert encoder.channels == channels
     norms = [m for m in encoder.modules() if isinstance(m, nn.BatchNorm2d)]
@@ -123,14 +120,14 @@ def test_channels_come_in_multiples(width: float, channels: Sequence[int]) -> No
 
 
 @pytest.mark.parametrize("number", [-1, 0, 1, 2, 4, 7, 11, 14, 17])
-def test_other_blocks_cannot_be_left_out(number: int) -> None:
+def test_other_blocks_cannot_be_left_out(number):
     with pytest.raises(
         DistillError, match=rf"encoder\.without=\[{number}\]: .* cannot be left out"
     ):
         MobileNetV2Encoder(weights="none", without=[number])
 
 
-def test_has_relu_for_relu6() -> None:
+def test_has_relu_for_relu6():
     kinds = {type(m) for m in MobileNetV2Encoder(weights="none").modules()}
     assert nn.ReLU in kinds
     assert nn.ReLU6 not in kinds
@@ -147,7 +144,7 @@ def test_has_relu_for_relu6() -> None:
         {"multiple": 12},
     ],
 )
-def test_a_size_without_weights_is_refused(wrong: dict[str, Any]) -> None:
+def test_a_size_without_weights_is_refused(wrong):
     (name, value), *_ = wrong.items()
     with pytest.raises(DistillError, match=rf"encoder\.{name}={value}: "):
         MobileNetV2Encoder(**wrong, weights="none")
@@ -156,7 +153,7 @@ def test_a_size_without_weights_is_refused(wrong: dict[str, Any]) -> None:
 @pytest.mark.parametrize(
     "scaling", [IMAGENET, SYMMETRIC, Scaling((3.0, 0.5, 1.0), (0.1, -2.0, 0.0))]
 )
-def test_fold_scaling_is_explicit_preprocessing(scaling: Scaling) -> None:
+def test_fold_scaling_is_explicit_preprocessing(scaling):
     conv, norm = nn.Conv2d(3, 8, 3, 2, 1, bias=False), nn.BatchNorm2d(8).eval()
     nn.init.normal_(norm.running_mean)
     nn.init.uniform_(norm.running_var, 0.5, 2.0)
@@ -172,7 +169,7 @@ def test_fold_scaling_is_explicit_preprocessing(scaling: Scaling) -> None:
     assert (inside(untouched) - inside(expected)).abs().max() > 0.1
 
 
-def test_scalings_are_the_published_ones() -> None:
+def test_scalings_are_the_published_ones():
     photo = torch.rand(3, 4, 4)
     for scaling, expected in ((IMAGENET, (photo - MEAN) / STD), (SYMMETRIC, photo * 2 - 1)):
         scale = torch.tensor(scaling.scale).view(3, 1, 1)
@@ -180,7 +177,7 @@ def test_scalings_are_the_published_ones() -> None:
         torch.testing.assert_close(photo * scale + shift, expected)
 
 
-def test_a_torchvision_file_reads_photos_normalised(full_width: tuple[nn.Module, Path]) -> None:
+def test_a_torchvision_file_reads_photos_normalised(full_width):
     network, path = full_width
     encoder = MobileNetV2Encoder(1.0, weights=str(path)).eval()
     photo = torch.rand(1, 3, 64, 64)
@@ -204,9 +201,7 @@ def test_a_torchvision_file_reads_photos_normalised(full_width: tuple[nn.Module,
         (0.35, {"multiple": 16}),
     ],
 )
-def test_full_width_is_sliced(
-    full_width: tuple[nn.Module, Path], width: float, size: dict[str, Any]
-) -> None:
+def test_full_width_is_sliced(full_width, width, size):
     network, path = full_width
     whole = network.state_dict()
     encoder = MobileNetV2Encoder(width, weights=str(path), **size)
@@ -220,13 +215,13 @@ def test_full_width_is_sliced(
     torch.testing.assert_close(first, sliced)
 
 
-def test_more_than_full_width_has_no_weights(full_width: tuple[nn.Module, Path]) -> None:
+def test_more_than_full_width_has_no_weights(full_width):
     """Of 24 channels the next multiple of 16 is 32."""
     with pytest.raises(DistillError, match=r"too narrow .*encoder\.width, encoder\.multiple"):
         MobileNetV2Encoder(1.0, weights=str(full_width[1]), multiple=16)
 
 
-def test_a_narrow_file_is_too_narrow(tmp_path: Path) -> None:
+def test_a_narrow_file_is_too_narrow(tmp_path):
     state = {f"features.{k}": v for k, v in narrow_blocks().state_dict().items()}
     torch.save(state, tmp_path / "narrow.pth")
     with pytest.raises(DistillError, match="too narrow"):
@@ -237,26 +232,26 @@ def narrow_blocks() -> nn.Module:
     return MobileNetV2Encoder(0.5, weights="none").blocks
 
 
-def test_another_networks_file_is_named(tmp_path: Path) -> None:
+def test_another_networks_file_is_named(tmp_path):
     torch.save({"conv1.weight": torch.zeros(1)}, tmp_path / "resnet.pth")
     with pytest.raises(DistillError, match=r"resnet\.pth: no MobileNetV2.*lacks 0\.0\.weight"):
         MobileNetV2Encoder(weights=str(tmp_path / "resnet.pth"))
 
 
-def test_a_path_that_is_not_there_is_named() -> None:
+def test_a_path_that_is_not_there_is_named():
     with pytest.raises(DistillError, match=r"encoder\.weights=gone\.pth: no such file"):
         MobileNetV2Encoder(weights="gone.pth")
 
 
 @pytest.mark.parametrize("width", CHANNELS)
-def test_without_weights_it_warns_and_starts_at_random(width: float) -> None:
+def test_without_weights_it_warns_and_starts_at_random(width):
     with pytest.warns(UserWarning, match="random weights"):
         encoder = MobileNetV2Encoder(width, weights="imagenet", download=False)
     assert encoder.blocks[0][0].weight.std() > 0
 
 
 @pytest.mark.usefixtures("no_downloads")
-def test_without_a_network_it_warns_too() -> None:
+def test_without_a_network_it_warns_too():
     with pytest.warns(UserWarning, match="random weights"):
         MobileNetV2Encoder(0.5, weights="imagenet", download=True)
 
@@ -273,9 +268,7 @@ def test_without_a_network_it_warns_too() -> None:
         (0.35, 16, "mobilenet_v2_100.safetensors"),  # wider than the file of that name
     ],
 )
-def test_real_weights_are_found_by_width(
-    assets: Path, monkeypatch: pytest.MonkeyPatch, width: float, multiple: int, file: str
-) -> None:
+def test_real_weights_are_found_by_width(assets, monkeypatch, width, multiple, file):
     """Each file expects photos in [-1, 1]; ours are in [0, 1], so the first layer doubles."""
     monkeypatch.setenv("DISTILL_WEIGHTS", str(assets / "encoders"))
     with warnings.catch_warnings():
@@ -291,7 +284,7 @@ def test_real_weights_are_found_by_width(
         assert torch.equal(tensor, corner * factor), name
 
 
-def test_sees_the_photo_at_every_stride(assets: Path) -> None:
+def test_sees_the_photo_at_every_stride(assets):
     """With real weights every level tells a photo from another, and none is dead or exploding."""
     path = assets / "encoders/mobilenet_v2_050_features.safetensors"
     encoder = MobileNetV2Encoder(0.5, weights=str(path)).eval()

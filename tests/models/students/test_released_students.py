@@ -33,7 +33,7 @@ def photo(assets: Path) -> np.ndarray:
     return np.asarray(square, np.float32).transpose(2, 0, 1)[None] / 255
 
 
-def test_names() -> None:
+def test_names():
     names = ["features.0.0.weight", "features.16.conv.3.bias", "upscale1.1.running_var"]
     state = {n: torch.zeros(1) for n in [*names, "upscale5.bias"]}
     assert list(from_released(state)) == [
@@ -47,7 +47,7 @@ def test_names() -> None:
 
 
 @pytest.mark.parametrize("name", ["paprika", "webtoon", "face_v2"])
-def test_our_network_is_the_released_one(assets: Path, name: str) -> None:
+def test_our_network_is_the_released_one(assets, name):
     ours = student()
     state = released(assets, name)
     assert state.keys() == ours.state_dict().keys()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import onnx
@@ -43,7 +42,7 @@ def exported(of: Train, network: nn.Module, path: Path, size: int) -> onnx.Model
     return model
 
 
-def test_there_are_these_sizes_and_base_is_the_default() -> None:
+def test_there_are_these_sizes_and_base_is_the_default():
     assert set(SIZES) == set(MACS)
     assert settings("student=base") == settings()
 
@@ -51,9 +50,7 @@ def test_there_are_these_sizes_and_base_is_the_default() -> None:
 @pytest.mark.parametrize("statistics", ["none", "thumbnail"])
 @pytest.mark.parametrize("size", SIZES)
 @pytest.mark.slow
-def test_costs_what_it_promises_and_keeps_its_budget(
-    size: str, statistics: str, tmp_path: Path
-) -> None:
+def test_costs_what_it_promises_and_keeps_its_budget(size, statistics, tmp_path):
     chosen = settings(f"student={size}", f"global_statistics={statistics}")
     network = build_student(chosen.encoder, chosen.decoder.build, 3, statistics).eval()
     for values in network.parameters():  # zeros would be folded away
@@ -83,9 +80,7 @@ def test_costs_what_it_promises_and_keeps_its_budget(
     ],
 )
 @pytest.mark.campaign
-def test_exports_as_pytorch_draws(
-    lively: Callable[..., nn.Module], tmp_path: Path, words: Sequence[str], channels: int
-) -> None:
+def test_exports_as_pytorch_draws(lively, tmp_path, words, channels):
     chosen = settings(*words, f"channels={channels}")
     network = fold_batchnorm(lively(student(chosen)))
     exported(chosen, network, tmp_path / "s.onnx", 64)
@@ -98,7 +93,7 @@ def test_exports_as_pytorch_draws(
 
 
 @pytest.mark.parametrize("size", ["strokes", "base"])  # the others have parts of these
-def test_gradients_reach_every_parameter(size: str) -> None:
+def test_gradients_reach_every_parameter(size):
     network = student(settings(f"student={size}")).train()
     (network(torch.rand(4, 3, 64, 64)) - torch.rand(4, 3, 64, 64)).square().mean().backward()
     dead = [n for n, p in network.named_parameters() if p.grad is None or not p.grad.any()]
@@ -106,7 +101,7 @@ def test_gradients_reach_every_parameter(size: str) -> None:
 
 
 @pytest.mark.campaign
-def test_what_is_typed_wins_over_the_size() -> None:
+def test_what_is_typed_wins_over_the_size():
     small = settings("student=small")
     wider = settings("decoder.build.quarter=40", "encoder.width=0.5", "student=small")
     assert wider.decoder.build == small.decoder.build | {"quarter": 40}

@@ -3,7 +3,6 @@ from __future__ import annotations
 import copy
 import io
 import math
-from pathlib import Path
 
 import onnx
 import onnxruntime
@@ -91,7 +90,7 @@ def reference(state: dict[str, Tensor], x: Tensor) -> Tensor:
 
 
 @pytest.fixture(scope="module")
-def weights(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def weights(tmp_path_factory):
     """A state dict with random values everywhere, norms included, whose output is in mid-range."""
     torch.manual_seed(1)
     state = {}
@@ -108,7 +107,7 @@ def weights(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def pair(weights: Path) -> tuple[AnimeGANv2, AnimeGANv2]:
+def pair(weights):
     return AnimeGANv2(weights, norm="group"), AnimeGANv2(weights, norm="instance")
 
 
@@ -130,7 +129,7 @@ def per_channel(group: AnimeGANv2) -> AnimeGANv2:
 
 
 @pytest.mark.parametrize("norm", ["group", "instance"])
-def test_layout_is_the_public_ports(norm: str) -> None:
+def test_layout_is_the_public_ports(norm):
     state = AnimeGANv2(norm=norm).state_dict()
     assert {name: tuple(tensor.shape) for name, tensor in state.items()} == PORT
     assert sum(math.prod(shape) for shape in PORT.values()) == 2_143_552
@@ -138,23 +137,21 @@ def test_layout_is_the_public_ports(norm: str) -> None:
 
 
 @pytest.mark.parametrize("index", [0, 1])
-def test_gives_what_the_public_port_gives(
-    pair: tuple[AnimeGANv2, AnimeGANv2], weights: Path, index: int
-) -> None:
+def test_gives_what_the_public_port_gives(pair, weights, index):
     x = torch.rand(2, 3, 32, 48) * 2 - 1
     expected = reference(torch.load(weights, weights_only=True), x)
     assert expected.std() > 0.1
     torch.testing.assert_close(pair[index].generate(x), expected, atol=1e-4, rtol=1e-4)
 
 
-def test_group_and_instance_norm_give_the_same(pair: tuple[AnimeGANv2, AnimeGANv2]) -> None:
+def test_group_and_instance_norm_give_the_same(pair):
     group, instance = pair
     photo = torch.rand(2, 3, 32, 32)
     assert group(photo).std() > 0.05  # a grey picture would agree with anything
     assert difference(group, instance, photo) <= 1e-4
 
 
-def test_real_weights_agree_and_the_wrong_swap_does_not(assets: Path) -> None:
+def test_real_weights_agree_and_the_wrong_swap_does_not(assets):
     path = assets / "teachers/animegan2_hayao.pt"
     group, instance = AnimeGANv2(path, norm="group"), AnimeGANv2(path, norm="instance")
     x = torch.linspace(0, 1, 96).expand(96, 96)
@@ -166,14 +163,14 @@ def test_real_weights_agree_and_the_wrong_swap_does_not(assets: Path) -> None:
 
 
 @pytest.mark.parametrize("index", [0, 1])
-def test_fast_form_gives_the_same(pair: tuple[AnimeGANv2, AnimeGANv2], index: int) -> None:
+def test_fast_form_gives_the_same(pair, index):
     fast = copy.deepcopy(pair[index]).fast()
     assert sum(isinstance(m, nn.GroupNorm) for m in fast.modules()) == NORMS
     assert difference(pair[index], fast, torch.rand(1, 3, 32, 32)) <= 1e-4
     assert not any(p.requires_grad for p in fast.parameters())
 
 
-def test_border_is_zero_to_one(pair: tuple[AnimeGANv2, AnimeGANv2]) -> None:
+def test_border_is_zero_to_one(pair):
     """Picture p stands for 2p - 1 inside, and the network's y for y/2 + 1/2 outside."""
     teacher, photo = pair[0], torch.rand(1, 3, 32, 32)
     output = teacher(photo)
@@ -182,7 +179,7 @@ def test_border_is_zero_to_one(pair: tuple[AnimeGANv2, AnimeGANv2]) -> None:
 
 
 @pytest.mark.parametrize(("height", "width"), [(33, 32), (32, 35), (37, 30)])
-def test_any_size_comes_back(pair: tuple[AnimeGANv2, AnimeGANv2], height: int, width: int) -> None:
+def test_any_size_comes_back(pair, height, width):
     photo = torch.rand(1, 3, height, width)
     output = pair[0](photo)
     assert output.shape == photo.shape
@@ -191,9 +188,7 @@ def test_any_size_comes_back(pair: tuple[AnimeGANv2, AnimeGANv2], height: int, w
     torch.testing.assert_close(output, pair[0](mirrored)[..., :height, :width])
 
 
-def test_fingerprint_follows_the_weights_only(
-    pair: tuple[AnimeGANv2, AnimeGANv2], weights: Path, tmp_path: Path
-) -> None:
+def test_fingerprint_follows_the_weights_only(pair, weights, tmp_path):
     group, instance = pair
     assert group.fingerprint() == instance.fingerprint()
     assert copy.deepcopy(instance).fast().fingerprint() == group.fingerprint()
@@ -203,7 +198,7 @@ def test_fingerprint_follows_the_weights_only(
     assert AnimeGANv2(tmp_path / "other.pt").fingerprint() != group.fingerprint()
 
 
-def test_stays_frozen() -> None:
+def test_stays_frozen():
     teacher = AnimeGANv2().train()
     assert not any(m.training for m in teacher.modules())
     assert not any(p.requires_grad for p in teacher.parameters())
@@ -211,7 +206,7 @@ def test_stays_frozen() -> None:
     assert not any(m.training for m in teacher.modules())
 
 
-def test_weights_that_do_not_fit_are_named_in_one_line(tmp_path: Path) -> None:
+def test_weights_that_do_not_fit_are_named_in_one_line(tmp_path):
     torch.save({"block_a.0.1.weight": torch.zeros(32, 3, 7, 7)}, tmp_path / "part.pt")
     with pytest.raises(DistillError, match=r"part\.pt: does not fit AnimeGANv2") as error:
         AnimeGANv2(tmp_path / "part.pt")
@@ -220,7 +215,7 @@ def test_weights_that_do_not_fit_are_named_in_one_line(tmp_path: Path) -> None:
 
 @pytest.mark.filterwarnings("ignore")  # the tracing exporter is deprecated
 @pytest.mark.campaign
-def test_exported_graph_normalises_by_instance_only(pair: tuple[AnimeGANv2, AnimeGANv2]) -> None:
+def test_exported_graph_normalises_by_instance_only(pair):
     photo, buffer = torch.rand(1, 3, 32, 32), io.BytesIO()
     torch.onnx.export(pair[1], (photo,), buffer, opset_version=11, dynamo=False)
     graph = onnx.load_from_string(buffer.getvalue()).graph
@@ -234,7 +229,7 @@ def test_exported_graph_normalises_by_instance_only(pair: tuple[AnimeGANv2, Anim
 
 
 @pytest.mark.slow
-def test_macs() -> None:
+def test_macs():
     macs = module_macs(AnimeGANv2(norm="group"), 256)
     assert macs is not None
     assert round(macs / 1e9, 3) == 26.285
@@ -244,7 +239,7 @@ MODES = ("asymmetric", "align_corners", "half_pixel")
 
 
 @pytest.mark.parametrize("mode", MODES)
-def test_enlarges_as_onnx_runtime_does_in_the_mode_of_that_name(mode: str) -> None:
+def test_enlarges_as_onnx_runtime_does_in_the_mode_of_that_name(mode):
     """ONNX's Resize has all three; its `asymmetric` is TensorFlow 1's bilinear."""
     x = torch.rand(1, 2, 5, 7)
     node = onnx.helper.make_node(
@@ -265,12 +260,12 @@ def test_enlarges_as_onnx_runtime_does_in_the_mode_of_that_name(mode: str) -> No
     torch.testing.assert_close(twice(x, mode), torch.from_numpy(wanted), atol=1e-6, rtol=0)
 
 
-def test_asymmetric_steps_are_exactly_a_half() -> None:
+def test_asymmetric_steps_are_exactly_a_half():
     row = torch.tensor([0.0, 2.0, 6.0]).view(1, 1, 1, 3)
     assert twice(row, "asymmetric")[0, 0, 0].tolist() == [0, 1, 2, 4, 6, 6]
 
 
-def test_fingerprint_follows_the_upsampling() -> None:
+def test_fingerprint_follows_the_upsampling():
     """Of the port's own it is what it was before there was a choice."""
     torch.manual_seed(0)
     first = AnimeGANv2()
@@ -283,7 +278,7 @@ def test_fingerprint_follows_the_upsampling() -> None:
     assert len(set(prints.values())) == 3
 
 
-def test_an_open_upsampling_has_choices_that_share_the_weights() -> None:
+def test_an_open_upsampling_has_choices_that_share_the_weights():
     teacher = AnimeGANv2(upsampling="auto")
     choices = teacher.open_choices()
     assert tuple(choices) == MODES

@@ -36,30 +36,30 @@ PHOTO = torch.from_numpy(data.astronaut()[:192, 128:320] / 255).float().movedim(
 
 
 @pytest.fixture(params=STYLES)
-def style(request: pytest.FixtureRequest) -> ab.Classical:
+def style(request):
     settings = STYLES[request.param]
     teacher = build.load_teacher(settings.style, settings.teacher)
     assert isinstance(teacher, ab.Classical)
     return teacher
 
 
-def test_the_styles_are_found() -> None:
+def test_the_styles_are_found():
     assert {"ink", "oil", "watercolour", "pencil", "comic", "poster", "neon"} <= STYLES.keys()
 
 
 @pytest.mark.parametrize("shape", [(2, 3, 33, 47), (1, 3, 9, 130), (1, 3, 1, 1)])
-def test_any_size_to_the_same_size(style: ab.Classical, shape: tuple[int, ...]) -> None:
+def test_any_size_to_the_same_size(style, shape):
     output = style(torch.rand(shape, generator=torch.Generator().manual_seed(0)))  # checked
     assert output.shape == shape
     assert output.dtype == torch.float32
 
 
 @pytest.mark.parametrize("value", [0.0, 1.0])
-def test_an_even_photo_gets_no_lines(style: ab.Classical, value: float) -> None:
+def test_an_even_photo_gets_no_lines(style, value):
     assert style(torch.full((1, 3, 40, 40), value)).std((2, 3)).max() < 0.08  # grain alone
 
 
-def test_drawn_twice_and_in_a_batch_it_is_the_same(style: ab.Classical) -> None:
+def test_drawn_twice_and_in_a_batch_it_is_the_same(style):
     photos = torch.cat([PHOTO[..., :48, :40], PHOTO[..., 60:108, 50:90]])
     with torch.autocast("cpu", torch.bfloat16):
         drawn = style(photos)
@@ -67,13 +67,13 @@ def test_drawn_twice_and_in_a_batch_it_is_the_same(style: ab.Classical) -> None:
     assert torch.allclose(drawn[1:], style(photos[1:]), atol=1e-4)
 
 
-def test_it_changes_the_photo_more_than_toon_does(style: ab.Classical) -> None:
+def test_it_changes_the_photo_more_than_toon_does(style):
     drawn = style(PHOTO)
     assert (drawn - PHOTO).abs().mean() > (Toon()(PHOTO) - PHOTO).abs().mean()
 
 
 @pytest.mark.parametrize("name", STYLES)
-def test_it_is_free_for_commercial_use_and_all_its_settings_are_in_conf(name: str) -> None:
+def test_it_is_free_for_commercial_use_and_all_its_settings_are_in_conf(name):
     style, teacher = STYLES[name].style, STYLES[name].teacher
     assert Licence.from_text("teacher", style.licence).commercial == "yes"
     made = build.load_teacher(style, teacher)
@@ -98,12 +98,12 @@ def list_of(teacher: object, name: str) -> object:
         ("poster", "colours=1"),
     ],
 )
-def test_a_wrong_setting_is_one_line(name: str, wrong: str) -> None:
+def test_a_wrong_setting_is_one_line(name, wrong):
     with pytest.raises(DistillError, match=r"^teacher\.\w+=[^\n]+$"):
         compose.load("train", [f"style={name}", f"teacher.{wrong}"], Train)
 
 
-def test_every_setting_is_part_of_the_fingerprint() -> None:
+def test_every_setting_is_part_of_the_fingerprint():
     assert InkDrawing(width=2.0).fingerprint() != InkDrawing().fingerprint()
     assert InkDrawing().fingerprint() != NeonSign().fingerprint()
 
@@ -118,7 +118,7 @@ def ring(side: int = 64) -> tuple[Tensor, np.ndarray, np.ndarray]:
     return torch.from_numpy(light).float().expand(1, 3, -1, -1), x, y
 
 
-def test_the_flow_of_a_ring_goes_round() -> None:
+def test_the_flow_of_a_ring_goes_round():
     photo, x, y = ring()
     tangent, anisotropy = ab.flow(ab.structure(photo, 1.0))
     edge = torch.from_numpy(np.abs(np.hypot(x, y) - 16) < 4)
@@ -128,7 +128,7 @@ def test_the_flow_of_a_ring_goes_round() -> None:
     assert torch.allclose(tangent.norm(dim=1), torch.ones(1, 64, 64))
 
 
-def test_a_line_integral_along_rows_is_a_gaussian_of_the_rows() -> None:
+def test_a_line_integral_along_rows_is_a_gaussian_of_the_rows():
     noise = torch.rand(1, 1, 20, 30, generator=torch.Generator().manual_seed(1))
     right = torch.tensor([1.0, 0.0]).view(1, 2, 1, 1).expand(1, 2, 20, 30).clone()
     right[..., ::3, :] *= -1  # a tangent's sign means nothing
@@ -137,7 +137,7 @@ def test_a_line_integral_along_rows_is_a_gaussian_of_the_rows() -> None:
     assert np.allclose(ab.along(noise, right, 2.5)[0, 0].numpy(), want, atol=1e-5)
 
 
-def test_the_pen_is_xdog_across_a_step() -> None:
+def test_the_pen_is_xdog_across_a_step():
     """Constant along the flow, so the line integrals change nothing."""
     light = torch.full((1, 1, 24, 60), 0.3)
     light[..., 30:] = 0.8
@@ -154,7 +154,7 @@ def test_the_pen_is_xdog_across_a_step() -> None:
     assert drawn[26:30].min() < 0.15 < 0.95 < min(drawn[:24].min(), drawn[31:].min())  # one line
 
 
-def test_kuwahara_by_its_definition() -> None:
+def test_kuwahara_by_its_definition():
     """At some pixels of a chequer, sector by sector, with SciPy's bilinear interpolation."""
     rows, columns = np.mgrid[:40, :40]
     chequer = np.where((rows // 10 + columns // 10) % 2, 0.8, 0.2)
@@ -181,7 +181,7 @@ def test_kuwahara_by_its_definition() -> None:
         assert painted[y, x] == pytest.approx(total / shares, abs=2e-3)
 
 
-def test_a_brush_keeps_an_edge_and_takes_noise() -> None:
+def test_a_brush_keeps_an_edge_and_takes_noise():
     step = torch.full((1, 3, 40, 40), 0.2)
     step[..., 20:] = 0.8
     noisy = step + 0.05 * torch.randn(step.shape, generator=torch.Generator().manual_seed(2))
@@ -191,7 +191,7 @@ def test_a_brush_keeps_an_edge_and_takes_noise() -> None:
 
 
 @pytest.mark.parametrize("middle", [0.4, 0.6])
-def test_the_median_of_a_ramp_lies_at_the_middle(middle: float) -> None:
+def test_the_median_of_a_ramp_lies_at_the_middle(middle):
     ramp = torch.linspace(0.1, 0.9, 200).expand(1, 1, 4, 200)
     light = ab.exposed(ramp, middle)
     assert light.median() == pytest.approx(middle, abs=0.01)
@@ -203,7 +203,7 @@ def test_the_median_of_a_ramp_lies_at_the_middle(middle: float) -> None:
         )
 
 
-def test_steps_of_a_ramp() -> None:
+def test_steps_of_a_ramp():
     light = torch.linspace(0, 0.999, 1000)
     after = ab.stepped(light, 4, 10.0)
     assert torch.all(after.diff() >= -1e-6)
@@ -226,7 +226,7 @@ def even(red: float, green: float, blue: float) -> Tensor:
     return torch.tensor([red, green, blue]).view(1, 3, 1, 1).expand(1, 3, 32, 32)
 
 
-def test_ink_is_black_in_the_dark_half_and_paper_in_the_light_one() -> None:
+def test_ink_is_black_in_the_dark_half_and_paper_in_the_light_one():
     step = even(0.1, 0.1, 0.1).clone()
     step[..., 16:] = 0.9
     drawn = InkDrawing(ink="#000080", paper="#ffff00")(step)[0]
@@ -234,7 +234,7 @@ def test_ink_is_black_in_the_dark_half_and_paper_in_the_light_one() -> None:
     assert np.allclose(drawn[:, 16, 27], [1, 1, 0], atol=0.01)
 
 
-def test_oil_of_one_colour() -> None:
+def test_oil_of_one_colour():
     """The tone in steps, lights warmer: no relief where nothing is."""
     red, green, blue = 0.8, 0.6, 0.5
     light, a, b = lab(red, green, blue)
@@ -250,7 +250,7 @@ def test_oil_of_one_colour() -> None:
     assert drawn.std((1, 2)).max() < 1e-3
 
 
-def test_the_density_of_watercolour(monkeypatch) -> None:
+def test_the_density_of_watercolour(monkeypatch):
     """C' = C - (C - C²)(d - 1), of white paper."""
     photo, plain = even(0.5, 0.3, 0.6), Watercolour(pools=0.0, grain=0.0, paper="#ffffff")
     monkeypatch.setattr(ab, "grain", lambda photo, sigma, seed: torch.ones(1, 1, 32, 32))
@@ -259,7 +259,7 @@ def test_the_density_of_watercolour(monkeypatch) -> None:
     assert torch.allclose(denser, wash - (wash - wash**2) * (0.25 * 1.6 + 0.1), atol=1e-5)
 
 
-def test_pigment_gathers_inside_the_edge_of_a_wash() -> None:
+def test_pigment_gathers_inside_the_edge_of_a_wash():
     step = torch.full((1, 3, 64, 256), 0.9)
     step[..., :128] = torch.tensor([0.25, 0.35, 0.6]).view(1, 3, 1, 1)
     row = Watercolour(pools=0.0, grain=0.0)(step)[0].mean(0)[32]
@@ -267,7 +267,7 @@ def test_pigment_gathers_inside_the_edge_of_a_wash() -> None:
     assert row[:128].min() < row[:100].min() - 0.02
 
 
-def test_the_tones_of_pencil_have_the_published_histogram() -> None:
+def test_the_tones_of_pencil_have_the_published_histogram():
     ramp = torch.arange(256.0).repeat_interleave(16).view(1, 1, 64, 64) / 255
     tones = np.sort(match_histogram(ramp).flatten().numpy() * 255)
     value = np.arange(256)
@@ -280,7 +280,7 @@ def test_the_tones_of_pencil_have_the_published_histogram() -> None:
 
 
 @pytest.mark.parametrize("turned", [False, True])
-def test_a_straight_edge_is_its_own_stroke(turned: bool) -> None:
+def test_a_straight_edge_is_its_own_stroke(turned):
     """Of eight directions its own answers most, and a mean along it is the slope itself."""
     light = torch.zeros(1, 1, 40, 40)
     light[..., 20:] = 0.6
@@ -291,7 +291,7 @@ def test_a_straight_edge_is_its_own_stroke(turned: bool) -> None:
     assert torch.allclose(strokes(light, 6), slope, atol=1e-5)
 
 
-def test_comic_inks_an_edge_and_no_shading() -> None:
+def test_comic_inks_an_edge_and_no_shading():
     ramp = torch.linspace(0.45, 0.75, 96).expand(1, 3, 64, 96)
     assert ComicDrawing()(ramp)[0].mean(0).diff(dim=1).min() > -1e-3  # lighter all along
     step = ramp.clone()
@@ -300,7 +300,7 @@ def test_comic_inks_an_edge_and_no_shading() -> None:
     assert inked[:, 44:50].amin(1).max() < 0.2
 
 
-def test_a_palette_prints_a_ramp_from_dark_to_light_in_equal_parts() -> None:
+def test_a_palette_prints_a_ramp_from_dark_to_light_in_equal_parts():
     light = color.lab2rgb(np.stack([np.linspace(0, 100, 240), *np.zeros((2, 240))], -1)[None])
     ramp = torch.from_numpy(light[0].T.copy()).float()[None, :, None].expand(1, 3, 60, 240)
     inks = ("#000000", "#ff0000", "#00ff00", "#ffffff")
@@ -310,7 +310,7 @@ def test_a_palette_prints_a_ramp_from_dark_to_light_in_equal_parts() -> None:
     assert (row[0, 62:178] - row[2, 62:178]).round().sum() == pytest.approx(60, abs=4)  # red
 
 
-def test_a_poster_of_three_colours_has_these() -> None:
+def test_a_poster_of_three_colours_has_these():
     stripes = torch.zeros(1, 3, 60, 90)
     colours = [(0.1, 0.1, 0.1), (0.8, 0.2, 0.2), (0.9, 0.9, 0.5)]
     for k, each in enumerate(colours):
@@ -322,7 +322,7 @@ def test_a_poster_of_three_colours_has_these() -> None:
     assert len(np.unique((drawn * 255).round().int().flatten(1).T.numpy()[::7], axis=0)) < 60
 
 
-def test_neon_without_an_edge_is_the_night_and_a_little_of_the_scene() -> None:
+def test_neon_without_an_edge_is_the_night_and_a_little_of_the_scene():
     red, green, blue = 0.2, 0.5, 0.3
     light, a, b = lab(red, green, blue)
     a, b = a + 8, b - 12
@@ -332,7 +332,7 @@ def test_neon_without_an_edge_is_the_night_and_a_little_of_the_scene() -> None:
     assert np.allclose(NeonSign()(even(red, green, blue))[0, :, 16, 16], want, atol=0.01)
 
 
-def test_neon_glows_around_an_edge_and_fades() -> None:
+def test_neon_glows_around_an_edge_and_fades():
     step = even(0.2, 0.2, 0.2).clone()
     step[..., 16:] = 0.9
     row = NeonSign()(step)[0].mean(0)[16]

@@ -71,7 +71,7 @@ def saved(path: Path, state: dict[str, Tensor]) -> Path:
 
 
 @pytest.mark.parametrize("blocks", [9, 6])
-def test_gives_what_the_published_network_gives(tmp_path: Path, blocks: int) -> None:
+def test_gives_what_the_published_network_gives(tmp_path, blocks):
     state = public(blocks)
     teacher = CycleGANTeacher(saved(tmp_path / "latest_net_G.pth", state))
     photo = torch.rand(2, 3, 36, 44)
@@ -80,7 +80,7 @@ def test_gives_what_the_published_network_gives(tmp_path: Path, blocks: int) -> 
     assert expected.std() > 0.1
 
 
-def test_files_of_old_pytorch_versions_hold_statistics_that_nothing_uses(tmp_path: Path) -> None:
+def test_files_of_old_pytorch_versions_hold_statistics_that_nothing_uses(tmp_path):
     state = public(6)
     plain = CycleGANTeacher(saved(tmp_path / "new.pth", state)).fingerprint()
     for name in ("model.2", "model.11.conv_block.6"):
@@ -92,7 +92,7 @@ def test_files_of_old_pytorch_versions_hold_statistics_that_nothing_uses(tmp_pat
     assert CycleGANTeacher(saved(tmp_path / "gpus.pth", wrapped)).fingerprint() == plain
 
 
-def test_any_size(tmp_path: Path) -> None:
+def test_any_size(tmp_path):
     teacher = CycleGANTeacher(saved(tmp_path / "g.pth", public(6)))
     assert teacher.multiple == 4
     assert teacher(torch.rand(1, 3, 37, 42)).shape == (1, 3, 37, 42)
@@ -105,7 +105,7 @@ def message(path: Path | None) -> str:
     return str(error.value)
 
 
-def test_other_files_are_refused_in_one_line(tmp_path: Path) -> None:
+def test_other_files_are_refused_in_one_line(tmp_path):
     assert message(None).startswith("style.weights: missing; teacher=cyclegan needs")
     other = saved(tmp_path / "vgg.pth", nn.Conv2d(3, 3, 3).state_dict())
     assert "no generator of CycleGAN: no tensor model.1.weight" in message(other)
@@ -124,7 +124,7 @@ def test_other_files_are_refused_in_one_line(tmp_path: Path) -> None:
 
 
 @pytest.mark.campaign
-def test_labels_pairs_and_gives_gka_its_layers(here: Path) -> None:
+def test_labels_pairs_and_gives_gka_its_layers(here):
     saved(here / "g.pth", public(6))
     words = ["style=custom", "teacher=cyclegan", "style.weights=g.pth", "photos=photos"]
     gka = ["loss.weights.gka=0.1", "data.batch_size=4", "trainer.max_steps=1", "decoder=residual"]
@@ -133,7 +133,7 @@ def test_labels_pairs_and_gives_gka_its_layers(here: Path) -> None:
     assert Image.open(made).mode == "RGB"
 
 
-def test_a_published_style_is_not_downloaded_unchecked(here: Path, no_downloads, capsys) -> None:
+def test_a_published_style_is_not_downloaded_unchecked(here, no_downloads, capsys):
     assert run(prepare, "style=monet", "photos=photos") == 1
     said = capsys.readouterr().err
     assert "style_monet.pth: not found, and not downloaded, since nothing could check it" in said

@@ -4,7 +4,6 @@ import pickle
 import re
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Literal
 
 import numpy as np
 import onnx
@@ -63,13 +62,13 @@ def message(*args: object, **kwargs: object) -> str:
 
 
 @pytest.mark.parametrize("span", [(-1, 1), (0, 1), (0, 255), (1, 0)])
-def test_identity_gives_the_photo_back(tmp_path: Path, span: tuple[float, float]) -> None:
+def test_identity_gives_the_photo_back(tmp_path, span):
     teacher = OnnxTeacher(identity(tmp_path / "i.onnx"), input_range=span, output_range=span)
     photo = torch.rand(2, 3, 8, 10)
     torch.testing.assert_close(teacher(photo), photo)
 
 
-def test_input_range_is_what_the_network_sees(tmp_path: Path) -> None:
+def test_input_range_is_what_the_network_sees(tmp_path):
     """Black arrives as -1 and white as 1; read as [0, 1], that is 2p - 1, black below a half."""
     teacher = OnnxTeacher(identity(tmp_path / "i.onnx"), (-1, 1), (0, 1))
     photo = torch.tensor([0.25, 0.5, 0.625, 0.75, 1.0]).expand(1, 3, 2, 5)
@@ -77,7 +76,7 @@ def test_input_range_is_what_the_network_sees(tmp_path: Path) -> None:
     torch.testing.assert_close(teacher(photo), expected)
 
 
-def test_little_of_the_output_outside_its_range_is_cut(tmp_path: Path) -> None:
+def test_little_of_the_output_outside_its_range_is_cut(tmp_path):
     teacher = OnnxTeacher(scaled(tmp_path / "m.onnx", np.full(1, 1.2)), **UNIT)
     photo = torch.linspace(0, 1, 768).reshape(1, 3, 16, 16)  # a sixth of it
     torch.testing.assert_close(teacher(photo), (photo * 1.2).clamp(max=1))
@@ -91,12 +90,12 @@ def test_little_of_the_output_outside_its_range_is_cut(tmp_path: Path) -> None:
         (FREE, "nhwc", "takes (?, 3, ?, ?), channels first: set teacher.layout=nchw"),
     ],
 )
-def test_the_other_layout_is_named(tmp_path: Path, shape: Shape, layout: str, said: str) -> None:
+def test_the_other_layout_is_named(tmp_path, shape, layout, said):
     path = identity(tmp_path / "i.onnx", shape)
     assert message(path, layout=layout) == f"{path}: {said}"
 
 
-def test_a_range_that_leaves_the_dark_half_empty_is_remarked(tmp_path, capsys) -> None:
+def test_a_range_that_leaves_the_dark_half_empty_is_remarked(tmp_path, capsys):
     """A network of [0, 1] whose range was forgotten draws nothing darker than grey."""
     add(tmp_path / "photos", *range(4))
     for span, said in (((-1, 1), True), ((0, 1), False)):
@@ -106,7 +105,7 @@ def test_a_range_that_leaves_the_dark_half_empty_is_remarked(tmp_path, capsys) -
 
 
 @pytest.mark.parametrize(("field", "what"), [("opset", "opset"), ("ir", "IR version")])
-def test_a_file_newer_than_onnx_runtime_is_told_so(tmp_path: Path, field: str, what: str) -> None:
+def test_a_file_newer_than_onnx_runtime_is_told_so(tmp_path, field, what):
     path = identity(tmp_path / "i.onnx")
     model = onnx.load(path)
     if field == "opset":
@@ -131,7 +130,7 @@ def test_a_file_newer_than_onnx_runtime_is_told_so(tmp_path: Path, field: str, w
         ((0, 1), (0, 255), "values from 0 to 1, want [0, 255]; try teacher.output_range=[0,1]"),
     ],
 )
-def test_an_output_range_that_was_forgotten(tmp_path: Path, gives, said, hint: str) -> None:
+def test_an_output_range_that_was_forgotten(tmp_path, gives, said, hint):
     teacher = OnnxTeacher(identity(tmp_path / "i.onnx"), input_range=gives, output_range=said)
     photos = torch.linspace(0, 1, 192).reshape(1, 3, 8, 8).repeat(2, 1, 1, 1)
     photos[1] = photos[1].flip(1)
@@ -144,7 +143,7 @@ def test_an_output_range_that_was_forgotten(tmp_path: Path, gives, said, hint: s
 @pytest.mark.parametrize(
     ("channels", "factors"), [("rgb", [1.0, 0.5, 0.25]), ("bgr", [0.25, 0.5, 1.0])]
 )
-def test_channel_order(tmp_path: Path, channels: str, factors: list[float]) -> None:
+def test_channel_order(tmp_path, channels, factors):
     """A network that dims its second channel by 2 and its third by 4: blue in RGB, red in BGR."""
     path = scaled(tmp_path / "m.onnx", np.array([1.0, 0.5, 0.25]).reshape(3, 1, 1))
     photo = torch.rand(1, 3, 4, 4)
@@ -152,7 +151,7 @@ def test_channel_order(tmp_path: Path, channels: str, factors: list[float]) -> N
     torch.testing.assert_close(OnnxTeacher(path, channels=channels, **UNIT)(photo), expected)
 
 
-def test_a_network_that_swaps_channels(tmp_path: Path) -> None:
+def test_a_network_that_swaps_channels(tmp_path):
     node = helper.make_node("Gather", ["photo", "order"], ["stylized"], axis=1)
     path = write(tmp_path / "g.onnx", [node], {"order": np.array([1, 2, 0])})
     photo = torch.rand(1, 3, 4, 4)
@@ -163,7 +162,7 @@ def test_a_network_that_swaps_channels(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("size", ["h", 6])
-def test_nhwc(tmp_path: Path, size: int | str) -> None:
+def test_nhwc(tmp_path, size):
     shape = ("n", size, size, 3)
     path = scaled(tmp_path / "m.onnx", np.array([1.0, 0.5, 0.25]), shape)
     photo = torch.rand(2, 3, 6, 6)
@@ -173,13 +172,13 @@ def test_nhwc(tmp_path: Path, size: int | str) -> None:
 
 @pytest.mark.parametrize("batch", [1, 2])
 @pytest.mark.parametrize("pictures", [1, 2, 3, 5])
-def test_fixed_batch_takes_any_number(tmp_path: Path, batch: int, pictures: int) -> None:
+def test_fixed_batch_takes_any_number(tmp_path, batch, pictures):
     path = identity(tmp_path / "i.onnx", (batch, 3, 8, 8))
     photos = torch.rand(pictures, 3, 8, 8)
     torch.testing.assert_close(OnnxTeacher(path)(photos), photos)
 
 
-def test_tensors_by_name(tmp_path: Path) -> None:
+def test_tensors_by_name(tmp_path):
     nodes = [
         helper.make_node("Neg", ["photo"], ["other"]),
         helper.make_node("Identity", ["photo"], ["stylized"]),
@@ -194,7 +193,7 @@ def test_tensors_by_name(tmp_path: Path) -> None:
     torch.testing.assert_close(OnnxTeacher(path, input="photo", output="stylized")(photo), photo)
 
 
-def test_fingerprint_follows_file_and_settings(tmp_path: Path) -> None:
+def test_fingerprint_follows_file_and_settings(tmp_path):
     path = identity(tmp_path / "i.onnx")
     plain = OnnxTeacher(path).fingerprint()
     assert OnnxTeacher(path).fingerprint() == plain
@@ -203,7 +202,7 @@ def test_fingerprint_follows_file_and_settings(tmp_path: Path) -> None:
     assert OnnxTeacher(scaled(tmp_path / "m.onnx", np.ones(1))).fingerprint() != plain
 
 
-def test_not_an_onnx_file(tmp_path: Path) -> None:
+def test_not_an_onnx_file(tmp_path):
     path = tmp_path / "photo.onnx"
     path.write_bytes(b"\x89PNG not a graph\n" * 10)
     assert "photo.onnx: not a readable ONNX file" in message(path)
@@ -211,7 +210,7 @@ def test_not_an_onnx_file(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(("key", "has"), [("input", "photo"), ("output", "stylized")])
-def test_wrong_tensor_name(tmp_path: Path, key: str, has: str) -> None:
+def test_wrong_tensor_name(tmp_path, key, has):
     said = message(identity(tmp_path / "i.onnx"), **{key: "picture"})
     assert f"teacher.{key}=picture" in said
     assert said.endswith(has)
@@ -219,15 +218,15 @@ def test_wrong_tensor_name(tmp_path: Path, key: str, has: str) -> None:
 
 @pytest.mark.parametrize("span", [(0.0,), (1.0, 1.0), (0.0, 1.0, 2.0)])
 @pytest.mark.parametrize("key", ["input_range", "output_range"])
-def test_wrong_range(tmp_path: Path, key: str, span: tuple[float, ...]) -> None:
+def test_wrong_range(tmp_path, key, span):
     assert f"teacher.{key}={list(span)}" in message(identity(tmp_path / "i.onnx"), **{key: span})
 
 
-def test_input_that_is_no_picture(tmp_path: Path) -> None:
+def test_input_that_is_no_picture(tmp_path):
     assert "float16 in four dimensions" in message(identity(tmp_path / "i.onnx", ("n", 10)))
 
 
-def test_wrong_size(tmp_path: Path) -> None:
+def test_wrong_size(tmp_path):
     teacher = OnnxTeacher(identity(tmp_path / "i.onnx", (1, 3, 8, 6)))
     with pytest.raises(DistillError, match="takes pictures of 8×6 only, got 8×8") as error:
         teacher(torch.rand(1, 3, 8, 8))
@@ -248,7 +247,7 @@ NOT_PICTURES = {
 
 @pytest.mark.parametrize("layout", ["nchw", "nhwc"])
 @pytest.mark.parametrize("kind", NOT_PICTURES)
-def test_not_image_to_image(tmp_path: Path, kind: str, layout: str) -> None:
+def test_not_image_to_image(tmp_path, kind, layout):
     node, gives = NOT_PICTURES[kind]
     takes = FREE if layout == "nchw" else ("n", "h", "w", 3)
     teacher = OnnxTeacher(write(tmp_path / "n.onnx", [node], None, takes, gives), layout=layout)
@@ -257,7 +256,7 @@ def test_not_image_to_image(tmp_path: Path, kind: str, layout: str) -> None:
     assert "\n" not in str(error.value)
 
 
-def test_a_network_that_refuses_the_picture_says_so_in_one_line(tmp_path: Path) -> None:
+def test_a_network_that_refuses_the_picture_says_so_in_one_line(tmp_path):
     teacher = OnnxTeacher(identity(tmp_path / "grey.onnx", ("n", 1, "h", "w")))
     with pytest.raises(DistillError, match=r"grey\.onnx") as error:
         teacher(torch.rand(1, 3, 8, 8))
@@ -266,7 +265,7 @@ def test_a_network_that_refuses_the_picture_says_so_in_one_line(tmp_path: Path) 
 
 @pytest.mark.parametrize(("channels", "order"), [("rgb", 1), ("bgr", -1)])
 @pytest.mark.campaign
-def test_a_real_teacher(assets: Path, channels: Literal["rgb", "bgr"], order: int) -> None:
+def test_a_real_teacher(assets, channels, order):
     """It takes and gives [-1, 1]; in BGR, which is not its own order, done here by hand."""
     file = assets / "teachers/whitebox_cartoon.onnx"
     rows = torch.linspace(0.1, 0.9, 256)
@@ -284,7 +283,7 @@ def test_a_real_teacher(assets: Path, channels: Literal["rgb", "bgr"], order: in
     assert 0 <= output.min() < output.max() <= 1
 
 
-def test_a_copy_for_another_machine_needs_no_file(tmp_path: Path) -> None:
+def test_a_copy_for_another_machine_needs_no_file(tmp_path):
     factors = np.array([0.5, 0.25, 1.0]).reshape(1, 3, 1, 1)
     path = scaled(tmp_path / "s.onnx", factors)
     content = pickle.dumps(OnnxTeacher(path, **UNIT))
@@ -295,7 +294,7 @@ def test_a_copy_for_another_machine_needs_no_file(tmp_path: Path) -> None:
     assert not copy.training
 
 
-def test_weights_in_another_file_are_in_the_fingerprint(tmp_path: Path) -> None:
+def test_weights_in_another_file_are_in_the_fingerprint(tmp_path):
     factors = np.full((1, 3, 1, 1), 0.5)
     path = scaled(tmp_path / "alone.onnx", factors)
     alone = OnnxTeacher(path, **UNIT).settings()
@@ -322,7 +321,7 @@ def _of_type(path: Path, kind: int, *more: str) -> Path:
     return path
 
 
-def test_half_precision_is_fed_and_other_inputs_are_refused(tmp_path: Path):
+def test_half_precision_is_fed_and_other_inputs_are_refused(tmp_path):
     half = OnnxTeacher(_of_type(tmp_path / "half.onnx", TensorProto.FLOAT16), **UNIT)
     photo = torch.rand(1, 3, 4, 4)
     torch.testing.assert_close(half(photo), photo, atol=5e-4, rtol=0)

@@ -28,7 +28,7 @@ SMALL = ["style.resolution=64", "label.workers=0", "data.val_fraction=0.4", "cro
 
 
 @pytest.fixture(autouse=True)
-def own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+def own_cache(tmp_path, monkeypatch):
     """What was typed is remembered in the cache; and no module of another test."""
     monkeypatch.setenv("DISTILL_CACHE", str(tmp_path / "cache"))
     monkeypatch.setattr(sys, "path", [*sys.path])
@@ -40,7 +40,7 @@ def own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
 
 
 @pytest.fixture
-def module(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+def module(tmp_path, monkeypatch):
     """Writes mine.py into the current folder, as if it had just been saved."""
     monkeypatch.chdir(tmp_path)
 
@@ -68,7 +68,7 @@ def message(call: str | None, photos: torch.Tensor | None = None) -> str:
     return str(error.value)
 
 
-def test_gives_what_the_function_gives(module) -> None:
+def test_gives_what_the_function_gives(module):
     module(NEGATIVE)
     teacher = CallTeacher("mine:draw")
     assert torch.equal(teacher(PHOTOS), 1 - PHOTOS)
@@ -76,20 +76,20 @@ def test_gives_what_the_function_gives(module) -> None:
     assert teacher(PHOTOS[..., :7, :5]).shape == (2, 3, 7, 5)
 
 
-def test_any_kind_of_callable_in_any_package(module) -> None:
+def test_any_kind_of_callable_in_any_package(module):
     module("class Tint:\n    def __call__(self, p):\n        return p / 2\n"
            "class Box:\n    tint = Tint()\n", "mine_kit.tools")  # fmt: skip
     assert torch.equal(CallTeacher("mine_kit.tools:Box.tint")(PHOTOS), PHOTOS / 2)
 
 
-def test_a_function_may_write_into_what_it_is_given(module) -> None:
+def test_a_function_may_write_into_what_it_is_given(module):
     module("def draw(photos):\n    return photos.mul_(0)\n")
     photos = PHOTOS.clone()
     assert not CallTeacher("mine:draw")(photos).any()
     assert torch.equal(photos, PHOTOS)
 
 
-def test_a_network_is_frozen_and_its_weights_count(module) -> None:
+def test_a_network_is_frozen_and_its_weights_count(module):
     layers = "nn.Conv2d(3, 3, 3, padding=1), nn.Dropout(0.5), nn.Sigmoid()"
     module(f"from torch import nn\nnet = nn.Sequential({layers})\n")
     teacher = CallTeacher("mine:net")
@@ -102,7 +102,7 @@ def test_a_network_is_frozen_and_its_weights_count(module) -> None:
     assert teacher.fingerprint() != before
 
 
-def test_the_fingerprint_follows_call_code_and_version(module) -> None:
+def test_the_fingerprint_follows_call_code_and_version(module):
     module(NEGATIVE + "again = draw\n")
     known = CallTeacher("mine:draw").fingerprint()
     assert CallTeacher("mine:draw").fingerprint() == known
@@ -112,7 +112,7 @@ def test_the_fingerprint_follows_call_code_and_version(module) -> None:
     assert CallTeacher("mine:draw").fingerprint() != known
 
 
-def test_the_fingerprint_follows_own_modules_that_are_imported_anywhere(module) -> None:
+def test_the_fingerprint_follows_own_modules_that_are_imported_anywhere(module):
     """By name, by a constant, from a package, inside a function, and by what is imported so."""
     module("from mine_sums import HALF\nimport mine_kit.more\n\n\ndef draw(photos):\n"
            "    import mine_late\n    return photos * mine_late.X * HALF\n")  # fmt: skip
@@ -138,13 +138,13 @@ def test_the_fingerprint_follows_own_modules_that_are_imported_anywhere(module) 
     assert "teacher.version=WORD" in CallTeacher("mine:draw").unseen
 
 
-def test_the_fingerprint_of_one_file_is_that_of_older_versions(module) -> None:
+def test_the_fingerprint_of_one_file_is_that_of_older_versions(module):
     module("import math\nimport numpy\nfrom torch import nn\n\n" + NEGATIVE)
     code = hashlib.sha256(sha256(Path("mine.py")).encode()).hexdigest()[:16]
     assert CallTeacher("mine:draw").settings() == f"mine:draw {code} "
 
 
-def test_the_fingerprint_follows_the_file_that_a_name_comes_from(module) -> None:
+def test_the_fingerprint_follows_the_file_that_a_name_comes_from(module):
     module("from mine_other import draw\n")
     module(NEGATIVE, "mine_other")
     known = CallTeacher("mine:draw").fingerprint()
@@ -174,7 +174,7 @@ WRONG = {
 
 
 @pytest.mark.parametrize("call", WRONG)
-def test_a_name_that_does_not_do(module, call: str | None) -> None:
+def test_a_name_that_does_not_do(module, call):
     module(NEGATIVE + "NUMBER = 3\n")
     module("import no_such_package\n", "mine_lacks")
     module("raise ValueError('bad\\nday')\n", "mine_raises")
@@ -200,19 +200,19 @@ BODIES = {
 
 
 @pytest.mark.parametrize("body", BODIES)
-def test_what_is_no_picture(module, body: str) -> None:
+def test_what_is_no_picture(module, body):
     module(f"def draw(photos):\n    return {body}\n")
     said = message("mine:draw", PHOTOS)
     assert said.startswith("teacher.call=mine:draw: ")
     assert BODIES[body] in said
 
 
-def test_the_place_in_the_user_s_file_is_named(module) -> None:
+def test_the_place_in_the_user_s_file_is_named(module):
     module("def draw(photos):\n    bad = photos.reshape(7)\n    return bad\n")
     assert re.search(r"mine\.py:2\)$", message("mine:draw", PHOTOS))
 
 
-def test_a_copy_for_another_process_imports_it_anew(module) -> None:
+def test_a_copy_for_another_process_imports_it_anew(module):
     module(NEGATIVE)
     teacher = CallTeacher("mine:draw")
     content = pickle.dumps(teacher)
@@ -225,7 +225,7 @@ def test_a_copy_for_another_process_imports_it_anew(module) -> None:
         pickle.loads(content)
 
 
-def test_what_a_run_names_is_imported_for_those_who_typed_it(module) -> None:
+def test_what_a_run_names_is_imported_for_those_who_typed_it(module):
     module("open('imported', 'w')\n" + NEGATIVE)
     with pytest.raises(DistillError, match="never typed on this machine"):
         CallTeacher("mine:draw", typed=False)
@@ -238,7 +238,7 @@ def test_what_a_run_names_is_imported_for_those_who_typed_it(module) -> None:
 
 
 @pytest.mark.campaign
-def test_a_student_of_a_function(here: Path, module, capsys) -> None:
+def test_a_student_of_a_function(here, module, capsys):
     module(NEGATIVE)
     words = ["style=custom", "style.name=negative", "teacher=python", "teacher.call=mine:draw"]
     assert run(prepare, *words, "photos=photos", *SMALL) == 0
@@ -268,7 +268,7 @@ def test_a_student_of_a_function(here: Path, module, capsys) -> None:
     assert "a run names it, and it was never typed" in capsys.readouterr().err
 
 
-def test_changed_code_is_another_set(here: Path, module, capsys) -> None:
+def test_changed_code_is_another_set(here, module, capsys):
     module(NEGATIVE)
     words = ["style=custom", "teacher=python", "teacher.call=mine:draw", "photos=photos", *SMALL]
     assert run(prepare, *words) == 0
@@ -277,7 +277,7 @@ def test_changed_code_is_another_set(here: Path, module, capsys) -> None:
     assert "made with other settings (teacher " in capsys.readouterr().err
 
 
-def test_commands_end_in_one_line(here: Path, module, capsys) -> None:
+def test_commands_end_in_one_line(here, module, capsys):
     module("def draw(photos):\n    return photos[:, :1]\n")
     words = ["style=custom", "teacher=python", "photos=photos", *SMALL]
     for more, said in (

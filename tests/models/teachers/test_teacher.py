@@ -46,7 +46,7 @@ def spoilt(value: float) -> Callable[[Tensor], Tensor]:
         (spoilt(-0.25), "net.file: gave values from -0.25 to "),
     ],
 )
-def test_one_wrong_pixel_is_told_with_its_picture(function, said: str) -> None:
+def test_one_wrong_pixel_is_told_with_its_picture(function, said):
     with pytest.raises(BadPicture) as error:
         Gives(function)(PHOTOS)
     assert str(error.value).startswith(said)
@@ -57,16 +57,16 @@ def test_one_wrong_pixel_is_told_with_its_picture(function, said: str) -> None:
     "function",
     [lambda p: p[..., ::2], lambda p: p[:1], lambda p: p[:, :1], lambda p: p.movedim(1, 3)],
 )
-def test_another_size_is_no_picture(function) -> None:
+def test_another_size_is_no_picture(function):
     with pytest.raises(BadPicture, match=r"^net\.file: gave \(.*\), want \(3, 3, 8, 12\)$"):
         Gives(function)(PHOTOS)
 
 
-def test_arithmetic_may_leave_the_range_by_a_little() -> None:
+def test_arithmetic_may_leave_the_range_by_a_little():
     assert torch.equal(Gives(lambda p: p * 0 + 1.0005)(PHOTOS), torch.ones_like(PHOTOS))
 
 
-def test_weights_that_hold_a_nan_are_told(tmp_path) -> None:
+def test_weights_that_hold_a_nan_are_told(tmp_path):
     teacher = AnimeGANv2()
     nn.init.constant_(teacher.out_layer[0].weight, NAN)
     with pytest.raises(BadPicture, match=r"^the teacher: gave values that are not finite"):
@@ -81,7 +81,7 @@ def test_weights_that_hold_a_nan_are_told(tmp_path) -> None:
         (lambda p: p[:1].expand_as(p), "gave the same picture for 3 photos"),
     ],
 )
-def test_a_network_that_does_not_look_at_its_photos(function, said: str) -> None:
+def test_a_network_that_does_not_look_at_its_photos(function, said):
     teacher = Gives(function)
     with pytest.raises(BadPicture) as error:
         teacher.check_together(teacher(PHOTOS), PHOTOS)
@@ -93,12 +93,12 @@ def test_a_network_that_does_not_look_at_its_photos(function, said: str) -> None
     [PHOTOS[:1], PHOTOS[:1].repeat(3, 1, 1, 1), torch.full((3, 3, 8, 8), 0.5)],
     ids=["one alone", "copies", "of one colour"],
 )
-def test_photos_that_may_all_give_white(photos: Tensor) -> None:
+def test_photos_that_may_all_give_white(photos):
     teacher = Gives(lambda p: (p * 0 + 1) if len(p) == 1 else p.round())
     teacher.check_together(teacher(photos), photos)
 
 
-def test_labelling_names_the_photo_and_keeps_nothing_of_it(tmp_path) -> None:
+def test_labelling_names_the_photo_and_keeps_nothing_of_it(tmp_path):
     """Whatever else is in its batch: of the last photo of five the upper half is black."""
     add(tmp_path / "photos", *range(4), change=lambda im: im.point(lambda v: max(v, 8)))
     add(tmp_path / "photos", 4, change=lambda im: im.point(lambda v: 0))
@@ -111,7 +111,7 @@ def test_labelling_names_the_photo_and_keeps_nothing_of_it(tmp_path) -> None:
         assert not (root / "teacher.json").exists()
 
 
-def test_labelling_refuses_one_colour_before_it_writes_a_pair(tmp_path) -> None:
+def test_labelling_refuses_one_colour_before_it_writes_a_pair(tmp_path):
     add(tmp_path / "photos", *range(5))
     assert len(find_photos(tmp_path / "photos")) == 5
     with pytest.raises(DistillError, match="gave one colour all over for 5 photos"):

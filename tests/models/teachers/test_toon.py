@@ -10,7 +10,7 @@ from distill.models.teachers.toon import Ink, Quantise, Smooth, Toon
 
 
 @pytest.fixture(scope="module")
-def toon() -> Toon:
+def toon():
     return Toon()
 
 
@@ -26,7 +26,7 @@ def step() -> Tensor:
 
 
 @pytest.mark.parametrize("shape", [(1, 3, 64, 64), (2, 3, 33, 47), (1, 3, 9, 9), (3, 3, 101, 20)])
-def test_any_size_to_the_same_size_in_range(toon: Toon, shape: tuple[int, ...]) -> None:
+def test_any_size_to_the_same_size_in_range(toon, shape):
     photo = torch.rand(shape)
     output = toon(photo)
     assert output.shape == photo.shape
@@ -36,13 +36,13 @@ def test_any_size_to_the_same_size_in_range(toon: Toon, shape: tuple[int, ...]) 
     assert output.std() > 0
 
 
-def test_pictures_of_a_batch_do_not_meet(toon: Toon) -> None:
+def test_pictures_of_a_batch_do_not_meet(toon):
     photos = torch.rand(3, 3, 32, 32)
     alone = torch.cat([toon(p[None]) for p in photos])
     torch.testing.assert_close(toon(photos), alone, atol=1e-4, rtol=0)
 
 
-def test_a_mirrored_photo_gives_the_mirrored_picture(toon: Toon) -> None:
+def test_a_mirrored_photo_gives_the_mirrored_picture(toon):
     """As far as float32 goes: every filter is symmetric. So pairs of it may be mirrored."""
     photo = torch.from_numpy(data.astronaut()[:160, 140:330] / 255).float().movedim(-1, 0)[None]
     off = (toon(photo.flip(3)).flip(3) - toon(photo)).abs()
@@ -50,7 +50,7 @@ def test_a_mirrored_photo_gives_the_mirrored_picture(toon: Toon) -> None:
     assert off.mean() < 1e-5
 
 
-def test_an_edge_gets_a_dark_line(toon: Toon) -> None:
+def test_an_edge_gets_a_dark_line(toon):
     output = toon(step())[0].mean(0)
     dark_side = output[:, 4:12].mean()
     near_edge = output[8:-8, 26:38]
@@ -60,25 +60,25 @@ def test_an_edge_gets_a_dark_line(toon: Toon) -> None:
     assert output[:, 52:60].mean() > dark_side + 0.3
 
 
-def test_without_ink_there_is_no_line() -> None:
+def test_without_ink_there_is_no_line():
     output = Toon(ink=0.0)(step())[0].mean(0)
     assert output.min() > 0.9 * output[:, 4:12].mean()
 
 
 @pytest.mark.parametrize("value", [0.1, 0.3, 0.5, 0.7, 0.9])
-def test_a_flat_picture_stays_flat(toon: Toon, value: float) -> None:
+def test_a_flat_picture_stays_flat(toon, value):
     output = toon(flat(value))
     assert output.flatten(1).std() < 1e-3
     assert (output - value).abs().max() < 0.08  # half a step of 100/8 in L* is at most 0.066
 
 
-def test_smoothing_keeps_an_edge() -> None:
+def test_smoothing_keeps_an_edge():
     smooth = Smooth()(step())[0, 0]
     assert smooth[:, 31].max() < 0.35
     assert smooth[:, 32].min() > 0.75
 
 
-def test_lightness_gathers_around_the_steps() -> None:
+def test_lightness_gathers_around_the_steps():
     """A ramp of lightness turns into plateaus: more than half lies within a fifth of a step."""
     light = torch.linspace(1, 99, 980).view(1, 1, 1, -1)
     ramp = torch.cat([light, torch.zeros(1, 2, 1, 980)], dim=1)
@@ -96,13 +96,13 @@ def test_lightness_gathers_around_the_steps() -> None:
     assert near(after, centres) < 0.3
 
 
-def test_ink_is_one_on_paper_and_dark_on_a_line() -> None:
+def test_ink_is_one_on_paper_and_dark_on_a_line():
     mask = Ink()(step())
     assert mask.shape == (1, 1, 64, 64)
     assert mask[..., :20].min() > 0.7
     assert mask[..., 26:38].min() < 0.1
 
 
-def test_fingerprint_changes_with_the_ink() -> None:
+def test_fingerprint_changes_with_the_ink():
     assert Toon().fingerprint() == Toon().fingerprint()
     assert Toon(ink=0.5).fingerprint() != Toon().fingerprint()

@@ -31,7 +31,7 @@ SQUARE = PHOTOS[..., :SIDE, :SIDE]
 
 @pytest.mark.parametrize("name", NODES)
 @pytest.mark.parametrize("channels", [3, 4])
-def test_gives_what_the_trained_generator_gives(tmp_path: Path, name: str, channels: int) -> None:
+def test_gives_what_the_trained_generator_gives(tmp_path, name, channels):
     network = built(NODES[name], channels=channels)
     path = write(tmp_path / "r", settings("pix2pix", NODES[name], channels), generator=network)
     teacher = CheckpointTeacher(str(path))
@@ -42,7 +42,7 @@ def test_gives_what_the_trained_generator_gives(tmp_path: Path, name: str, chann
     assert not any(p.requires_grad for p in teacher.parameters())
 
 
-def test_both_directions_of_a_cyclegan(tmp_path: Path) -> None:
+def test_both_directions_of_a_cyclegan(tmp_path):
     there, back = built(RESNET, seed=1), built(RESNET, seed=2)
     said = settings("cyclegan", RESNET)
     path = write(tmp_path / "r", said, a_to_b=there, b_to_a=back, judge_a=back)
@@ -53,7 +53,7 @@ def test_both_directions_of_a_cyclegan(tmp_path: Path) -> None:
     assert not torch.equal(there(SQUARE), back(SQUARE))
 
 
-def test_sizes(tmp_path: Path) -> None:
+def test_sizes(tmp_path):
     path = write(tmp_path / "u", settings("pix2pix", UNET), generator=built(UNET))
     teacher = CheckpointTeacher(str(path))
     assert teacher.fixed == (SIDE, SIDE)
@@ -68,7 +68,7 @@ def test_sizes(tmp_path: Path) -> None:
         assert teacher(PHOTOS[..., :45, :39]).shape == (2, 3, 45, 39)
 
 
-def test_the_fingerprint_follows_the_weights_and_not_the_path(tmp_path: Path) -> None:
+def test_the_fingerprint_follows_the_weights_and_not_the_path(tmp_path):
     said = settings("pix2pix", RESNET)
     first, second = (
         write(tmp_path / name, said, generator=built(RESNET, seed=seed))
@@ -81,7 +81,7 @@ def test_the_fingerprint_follows_the_weights_and_not_the_path(tmp_path: Path) ->
     assert CheckpointTeacher(str(moved)).fingerprint() == known
 
 
-def test_best_before_last(tmp_path: Path) -> None:
+def test_best_before_last(tmp_path):
     path = write(tmp_path / "r", settings("pix2pix", RESNET), generator=built(RESNET))
     assert CheckpointTeacher(str(path)).path.name == "last.ckpt"
     shutil.copy(path / "checkpoints/last.ckpt", path / "checkpoints/best.ckpt")
@@ -96,7 +96,7 @@ def message(path: Path | None, **how: str) -> str:
     return str(error.value)
 
 
-def test_what_goes_wrong_is_one_line(tmp_path: Path) -> None:
+def test_what_goes_wrong_is_one_line(tmp_path):
     assert message(None).startswith("teacher.path: missing; name the folder of a trained run")
     assert "no such run or checkpoint" in message(tmp_path / "gone")
     assert "no best.ckpt or last.ckpt" in message(tmp_path)
@@ -119,9 +119,7 @@ def test_what_goes_wrong_is_one_line(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("place", ["generator", "inside", "encoder", "list"])
-def test_no_class_but_a_network_of_ours_is_built_from_a_file(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, place: str
-) -> None:
+def test_no_class_but_a_network_of_ours_is_built_from_a_file(tmp_path, monkeypatch, place):
     monkeypatch.chdir(tmp_path)
     monkeypatch.syspath_prepend(tmp_path)
     (tmp_path / "evil.py").write_text("open('owned', 'w')")
@@ -140,7 +138,7 @@ def test_no_class_but_a_network_of_ours_is_built_from_a_file(
     assert not (tmp_path / "owned").exists()
 
 
-def test_load_network_reads_every_recipe_and_load_student_its_own(tmp_path: Path) -> None:
+def test_load_network_reads_every_recipe_and_load_student_its_own(tmp_path):
     path = write(tmp_path / "r", settings("pix2pix", UNET), generator=built(UNET))
     network, said = load_network(path / "checkpoints/last.ckpt")
     assert said.recipe == "pix2pix"
@@ -150,7 +148,7 @@ def test_load_network_reads_every_recipe_and_load_student_its_own(tmp_path: Path
 
 
 @pytest.mark.parametrize("name", NODES)
-def test_the_graph_of_a_run_gives_the_same(tmp_path: Path, name: str) -> None:
+def test_the_graph_of_a_run_gives_the_same(tmp_path, name):
     network = built(NODES[name])
     path = write(tmp_path / "r", settings("pix2pix", NODES[name]), generator=network)
     model = subject.inference_graph(path / "checkpoints/last.ckpt")
@@ -172,7 +170,7 @@ def teach(folder: Path, channels: int = 3) -> str:
 
 
 @pytest.mark.slow
-def test_a_student_of_a_cyclegan_outlives_its_teacher(here: Path, capsys) -> None:
+def test_a_student_of_a_cyclegan_outlives_its_teacher(here, capsys):
     path = teach(here / "runs/cyclegan x")
     words = ["teacher=checkpoint", f"teacher.path={path}", "style=custom", "style.name=mine"]
     assert run(prepare, *words, "photos=photos", "style.resolution=64", "label.workers=0",
@@ -204,7 +202,7 @@ def test_a_student_of_a_cyclegan_outlives_its_teacher(here: Path, capsys) -> Non
     assert "compare=true: without the teacher, teacher.path=" in capsys.readouterr().err
 
 
-def test_channels_4_of_an_rgb_teacher_is_refused(here: Path, capsys) -> None:
+def test_channels_4_of_an_rgb_teacher_is_refused(here, capsys):
     words = ["style=custom", "teacher=checkpoint", f"teacher.path={teach(here / 'runs/p')}"]
     assert go(*words, "channels=4") == 1
     assert "channels=4: the teacher's output is RGB" in capsys.readouterr().err
@@ -219,7 +217,7 @@ def test_channels_4_of_an_rgb_teacher_is_refused(here: Path, capsys) -> None:
         (["teacher.path=runs/p", "style.resolution=96"], "set style.resolution=64"),
     ],
 )
-def test_commands_end_in_one_line(here: Path, capsys, words: list[str], said: str) -> None:
+def test_commands_end_in_one_line(here, capsys, words, said):
     write(here / "runs/p", settings("pix2pix", UNET), generator=built(UNET))
     command = ["style=custom", "teacher=checkpoint", "photos=photos", "label.workers=0", *words]
     assert run(prepare, *command) == 1
@@ -229,7 +227,7 @@ def test_commands_end_in_one_line(here: Path, capsys, words: list[str], said: st
 
 
 @pytest.mark.campaign
-def test_a_style_of_your_own_is_never_quietly_another_teacher(here: Path, capsys) -> None:
+def test_a_style_of_your_own_is_never_quietly_another_teacher(here, capsys):
     assert run(prepare, "style=custom", "photos=photos") == 1
     assert "error: teacher.path: missing; name the folder" in capsys.readouterr().err
     words = ["style=custom", "teacher=toon", "photos=photos", "label.workers=0"]
@@ -237,7 +235,7 @@ def test_a_style_of_your_own_is_never_quietly_another_teacher(here: Path, capsys
 
 
 @pytest.mark.slow
-def test_a_run_as_a_student_of_other_commands(here: Path, capsys) -> None:
+def test_a_run_as_a_student_of_other_commands(here, capsys):
     write(here / "runs/u", settings("pix2pix", UNET), generator=built(UNET))
     picture = next((here / "photos").iterdir())
     assert run(stylize, str(picture), "run=u", "compare=true", "-o", "out.png") == 0
@@ -248,7 +246,7 @@ def test_a_run_as_a_student_of_other_commands(here: Path, capsys) -> None:
 
 
 @pytest.mark.slow
-def test_stylize_in_both_directions(here: Path, capsys) -> None:
+def test_stylize_in_both_directions(here, capsys):
     there, back = built(RESNET, seed=1), built(RESNET, seed=2)
     write(here / "runs/c", settings("cyclegan", RESNET), a_to_b=there, b_to_a=back)
     picture = str(next((here / "photos").iterdir()))

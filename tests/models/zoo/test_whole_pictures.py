@@ -37,7 +37,7 @@ pytestmark = [pytest.mark.slow, pytest.mark.parametrize("style", TAUGHT)]
 
 
 @pytest.fixture
-def folder(assets: Path, style: str, monkeypatch: pytest.MonkeyPatch) -> Path:
+def folder(assets, style, monkeypatch):
     """The photos; skips the style whose teacher cannot label them."""
     if style == "whitebox":
         pytest.skip("its teacher is a file that takes 256×256 alone")
@@ -46,7 +46,7 @@ def folder(assets: Path, style: str, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 @pytest.mark.parametrize("size", SIZES)
-def test_the_student_beats_the_photo(folder: Path, style: str, size: int) -> None:
+def test_the_student_beats_the_photo(folder, style, size):
     for name in PHOTOS:
         photo, wanted = _labelled(folder / name, style, size)
         assert _psnr(_student(photo, style), wanted) > _psnr(photo, wanted), name
@@ -54,9 +54,7 @@ def test_the_student_beats_the_photo(folder: Path, style: str, size: int) -> Non
 
 @pytest.mark.parametrize("size", SIZES[1:])  # at 256 that output is the label itself
 @pytest.mark.campaign
-def test_the_student_beats_the_teacher_s_small_output(
-    folder: Path, style: str, size: int, request: pytest.FixtureRequest
-) -> None:
+def test_the_student_beats_the_teacher_s_small_output(folder, style, size, request):
     if size <= FARTHER.get(style, 0):
         short = pytest.mark.xfail(reason="up to 4 dB farther there: their cards say so")
         request.applymarker(short)
