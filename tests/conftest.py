@@ -1,7 +1,5 @@
 """What all tests share: no network, no cache of the user's, one thread, a fixed seed."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import signal

@@ -1,7 +1,5 @@
 """What `import distill` offers: light, whatever was imported before, its examples, its errors."""
 
-from __future__ import annotations
-
 import doctest
 import json
 import os

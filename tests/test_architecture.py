@@ -1,7 +1,5 @@
 """The layout of CONTRIBUTING.md, held by the imports themselves."""
 
-from __future__ import annotations
-
 import ast
 import re
 import tomllib

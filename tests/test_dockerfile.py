@@ -3,8 +3,6 @@
 Docker is not needed; .github/workflows/image.yml builds it.
 """
 
-from __future__ import annotations
-
 import fnmatch
 import json
 import re

@@ -1,7 +1,5 @@
 """What the docs name exists: links, paths, modules, commands with their settings, make targets."""
 
-from __future__ import annotations
-
 import importlib
 import re
 import shlex

@@ -1,7 +1,5 @@
 """The documentation as a site, and the notebooks: they are made, not only written."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """docs/install.md by its text: what it installs is declared, and fits PyTorch's own CPU builds."""
 
-from __future__ import annotations
-
 import re
 import shlex
 import tomllib

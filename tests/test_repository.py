@@ -1,7 +1,5 @@
 """What lies beside the code for other people's tools: workflows, the citation."""
 
-from __future__ import annotations
-
 import ast
 import json
 import re

@@ -1,7 +1,5 @@
 """docs/tutorial-extend.md as it stands: its files are written and its commands run, in one go."""
 
-from __future__ import annotations
-
 import os
 import re
 import subprocess

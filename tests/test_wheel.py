@@ -1,7 +1,5 @@
 """The wheel that a release publishes: built as the release does, of the sdist, and it draws."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import subprocess

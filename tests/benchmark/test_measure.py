@@ -1,7 +1,5 @@
 """distill.benchmark as typed, with tiny networks; nothing here says how fast anything is."""
 
-from __future__ import annotations
-
 import json
 
 import numpy as np

@@ -1,7 +1,5 @@
 """benchmarks/blind.py: the sheets show what the key says, and the count is of the answers."""
 
-from __future__ import annotations
-
 import json
 import random
 import sys

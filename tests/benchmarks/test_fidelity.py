@@ -1,7 +1,5 @@
 """benchmarks/fidelity.py: a yardstick that is wrong is worse than none."""
 
-from __future__ import annotations
-
 import argparse
 import json
 import shutil

@@ -1,7 +1,5 @@
 """benchmarks/table2.py: what is tuned, trained and scored in turn, and the cells of its table."""
 
-from __future__ import annotations
-
 import json
 import time
 from pathlib import Path

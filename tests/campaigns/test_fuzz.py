@@ -1,7 +1,5 @@
 """A short slice of `make fuzz`, and that it finds what it looks for."""
 
-from __future__ import annotations
-
 import os
 import signal
 import subprocess

@@ -1,7 +1,5 @@
 """A short slice of `make killpoints`, and that it finds what it looks for."""
 
-from __future__ import annotations
-
 import importlib
 import os
 import signal

@@ -1,7 +1,5 @@
 """A short slice of `make mutants`, and that it tells what is tested from what is not."""
 
-from __future__ import annotations
-
 import shutil
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """TFLite files and Core ML packages: what is read of them, and one finding for each fault."""
 
-from __future__ import annotations
-
 import struct
 from pathlib import Path
 

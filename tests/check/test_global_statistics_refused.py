@@ -1,7 +1,5 @@
 """Where devices refuse a student that is told the whole picture, and what they advise."""
 
-from __future__ import annotations
-
 import onnx
 import pytest
 import torch

@@ -1,7 +1,5 @@
 """Import settings: what the first and last operators of a graph allow."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from onnx import helper, numpy_helper

@@ -1,7 +1,5 @@
 """Reading any ONNX file, also those that are hardly one."""
 
-from __future__ import annotations
-
 import onnx
 import pytest
 from onnx import TensorProto, helper

@@ -1,7 +1,5 @@
 """The profiles that follow ONNX Runtime's tables, one fault at a time."""
 
-from __future__ import annotations
-
 from importlib.resources import files
 
 import numpy as np

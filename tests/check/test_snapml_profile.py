@@ -1,7 +1,5 @@
 """Each rule of the profile snapml: a graph with exactly that fault gives exactly that finding."""
 
-from __future__ import annotations
-
 import numpy as np
 import onnx
 import pytest

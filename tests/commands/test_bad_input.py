@@ -1,7 +1,5 @@
 """Pictures and networks that distill.stylize cannot use: one clear line each, the rest goes on."""
 
-from __future__ import annotations
-
 import os
 from pathlib import Path
 

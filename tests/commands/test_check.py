@@ -1,7 +1,5 @@
 """distill.check as typed."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

@@ -1,7 +1,5 @@
 """The commands as typed, in a process of their own: exit statuses, one line, no traceback."""
 
-from __future__ import annotations
-
 import os
 import signal
 import subprocess

@@ -1,7 +1,5 @@
 """distill NAME …: the commands by their names."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 import tomllib

@@ -1,7 +1,5 @@
 """distill.stylize and distill.lens without PyTorch: installed with tools/draw-requirements.txt."""
 
-from __future__ import annotations
-
 import json
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """distill.hub as a user types it, a folder or a stand-in of the Hub on the other side."""
 
-from __future__ import annotations
-
 import json
 import re
 from pathlib import Path

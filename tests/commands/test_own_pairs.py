@@ -1,7 +1,5 @@
 """Pairs of one's own: no teacher anywhere, and every command follows."""
 
-from __future__ import annotations
-
 import json
 
 import numpy as np

@@ -1,7 +1,5 @@
 """photos=s3://BUCKET/FOLDER, with a store on this machine: label, train, and what goes wrong."""
 
-from __future__ import annotations
-
 import sys
 from collections import Counter
 from pathlib import Path

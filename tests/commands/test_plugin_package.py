@@ -1,7 +1,5 @@
 """A package of another person's, tests/plugin/, installed beside distill, through every command."""
 
-from __future__ import annotations
-
 import json
 import os
 import subprocess

@@ -1,7 +1,5 @@
 """A picture that was taken down: what learnt from it is published with a reason alone."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

@@ -1,7 +1,5 @@
 """Terms that are stated late: of a finished run, of photos one by one, and the page on them."""
 
-from __future__ import annotations
-
 import json
 import re
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The whole path as a user types it, in one process, on small pictures and few steps."""
 
-from __future__ import annotations
-
 import csv
 import json
 import re

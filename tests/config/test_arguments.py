@@ -1,7 +1,5 @@
 """What is typed behind a command, as Hydra is to read it: paths quoted, names on their own."""
 
-from __future__ import annotations
-
 import re
 import shlex
 import subprocess

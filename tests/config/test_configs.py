@@ -1,7 +1,5 @@
 """Every shipped YAML composes, and every node in it fits its constructor."""
 
-from __future__ import annotations
-
 import re
 from importlib import import_module
 

@@ -1,7 +1,5 @@
 """Settings and steps that a plug-in adds to a command."""
 
-from __future__ import annotations
-
 import sys
 from dataclasses import asdict
 

@@ -1,7 +1,5 @@
 """--help from the fields of a schema: what may be typed, limits, defaults and lines."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Annotated, Literal
 

@@ -1,7 +1,5 @@
 """Settings as Python's keywords: the same as typed, whatever characters or kinds they have."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import numpy as np

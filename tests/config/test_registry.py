@@ -1,7 +1,5 @@
 """A recipe that only this file knows: registered, with its training, every command can use it."""
 
-from __future__ import annotations
-
 import json
 import shutil
 from collections.abc import Mapping

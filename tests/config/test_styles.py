@@ -1,7 +1,5 @@
 """Styles from the photo to the exported student: the paper's three, and real teachers."""
 
-from __future__ import annotations
-
 import json
 import shutil
 

@@ -1,7 +1,5 @@
 """Lightning gets its two classes of torchmetrics; everything else of it is as ever."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 

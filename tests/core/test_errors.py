@@ -1,7 +1,5 @@
 """How a command ends: one line, the right status, what to do."""
 
-from __future__ import annotations
-
 import errno
 import os
 import shutil

@@ -1,7 +1,5 @@
 """Atomic writes, hashes of files, and the folder of the cache."""
 
-from __future__ import annotations
-
 import errno
 import hashlib
 import os

@@ -1,7 +1,5 @@
 """8-bit pictures and tensors, PNG files, contact sheets."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 import torch

@@ -1,7 +1,5 @@
 """Old names of modules: in saved settings, in imports, of distill's own and of a plug-in's."""
 
-from __future__ import annotations
-
 import pickle
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """Nodes: only classes of one package are built from a file; what a class lacks is said."""
 
-from __future__ import annotations
-
 import sys
 
 import pytest

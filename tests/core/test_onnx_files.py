@@ -1,7 +1,5 @@
 """One reader for all commands: what is damaged, what lies elsewhere, what is missing."""
 
-from __future__ import annotations
-
 import numpy as np
 import onnx
 import pytest

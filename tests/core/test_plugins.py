@@ -1,7 +1,5 @@
 """Which packages parts may come from: what is installed, named, made for this contract."""
 
-from __future__ import annotations
-
 import re
 import runpy
 import sys

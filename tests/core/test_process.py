@@ -1,7 +1,5 @@
 """What glibc is told to keep, and how workers start and end."""
 
-from __future__ import annotations
-
 import os
 import platform
 import signal

@@ -1,7 +1,5 @@
 """How many threads compute: PyTorch's number where it is loaded, else what it would take."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """The progress bar, where something may go wrong: forked processes."""
 
-from __future__ import annotations
-
 import multiprocessing
 import os
 import signal

@@ -1,7 +1,5 @@
 """Sessions on the provider that was asked for, and inputs that are made up."""
 
-from __future__ import annotations
-
 import numpy as np
 import onnxruntime
 import pytest

@@ -1,7 +1,5 @@
 """Weights files: finite values, names as the modules have them."""
 
-from __future__ import annotations
-
 import re
 
 import numpy as np

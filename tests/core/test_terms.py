@@ -1,7 +1,5 @@
 """Terms by the text of a licence, the strictest of a chain, and what a file may say of them."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

@@ -1,7 +1,5 @@
 """The number of threads follows what other programs leave."""
 
-from __future__ import annotations
-
 import random
 
 import pytest

@@ -1,7 +1,5 @@
 """Weights files: looked for, fetched, verified and loaded, or refused in one line."""
 
-from __future__ import annotations
-
 import hashlib
 import io
 import os

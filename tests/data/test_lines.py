@@ -1,7 +1,5 @@
 """The teacher's layer of lines beside its pictures: kept when labelling, read in training."""
 
-from __future__ import annotations
-
 import shutil
 
 import numpy as np

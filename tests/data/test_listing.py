@@ -1,7 +1,5 @@
 """Photos at an address: which are found, when they are listed again, and what is kept of it."""
 
-from __future__ import annotations
-
 import sys
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Pictures of a set of several sizes: squares, crops of whole pictures, thumbnails, validation."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Names on disks of all kinds: what belongs together is found, and doubts are told."""
 
-from __future__ import annotations
-
 import unicodedata
 
 import pytest

@@ -1,7 +1,5 @@
 """loss.region: weights of pixels by parts of faces and by masks."""
 
-from __future__ import annotations
-
 import shutil
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Batches through memory that is used again: the same as a loader's own, whoever keeps them."""
 
-from __future__ import annotations
-
 import shutil
 import time
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Which photos, which set and which split the settings mean."""
 
-from __future__ import annotations
-
 import json
 import warnings
 from pathlib import Path

@@ -1,7 +1,5 @@
 """A photo at an address: read as a file is, and no fault of its own when the store fails."""
 
-from __future__ import annotations
-
 import pickle
 from io import BytesIO
 

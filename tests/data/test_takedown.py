@@ -1,7 +1,5 @@
 """What still holds a picture that was left out: sets, shards, runs and their heirs, caches."""
 
-from __future__ import annotations
-
 import shutil
 from pathlib import Path
 

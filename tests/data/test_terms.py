@@ -1,7 +1,5 @@
 """Whose terms a run, a file and a set are under: every way round a teacher's ends in them."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 import re

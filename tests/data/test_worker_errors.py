@@ -1,7 +1,5 @@
 """What a loading process raises reaches the main one as it was."""
 
-from __future__ import annotations
-
 import errno
 
 import pytest

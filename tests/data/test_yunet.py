@@ -1,7 +1,5 @@
 """YuNet's outputs decoded, with tensors made by hand; the network itself where it is available."""
 
-from __future__ import annotations
-
 import os
 from pathlib import Path
 

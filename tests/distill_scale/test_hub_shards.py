@@ -1,7 +1,5 @@
 """Sets of shards with a card, pushed and pulled as a user types it, a folder on the other side."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import replace
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Shards that a teacher draws from photos: the set that a folder of pairs would hold."""
 
-from __future__ import annotations
-
 import os
 import tarfile
 from dataclasses import replace

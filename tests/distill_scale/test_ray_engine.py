@@ -1,7 +1,5 @@
 """engine=ray: what a cluster draws is what one process does, whichever nodes go away meanwhile."""
 
-from __future__ import annotations
-
 import asyncio
 import os
 import re

@@ -1,7 +1,5 @@
 """distill.shards as typed, and what every other command makes of a run on shards."""
 
-from __future__ import annotations
-
 import json
 import signal
 import sys

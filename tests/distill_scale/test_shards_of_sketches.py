@@ -1,7 +1,5 @@
 """recipe=pix2pix on shards: sets of sketches, folders called by a style, transparency."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Shards at s3:// addresses, with a store on this machine: pack, train, unpack, and what breaks."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """Jobs of a sweep through submitit, whose own local executor stands in for SLURM here."""
 
-from __future__ import annotations
-
 import csv
 import os
 import shutil

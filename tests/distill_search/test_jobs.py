@@ -1,7 +1,5 @@
 """Jobs of a sweep in processes of their own: how many at once, how they end, what is said of it."""
 
-from __future__ import annotations
-
 import csv
 import os
 import signal

@@ -1,7 +1,5 @@
 """Processes that srun started: Lightning finds SLURM by the environment."""
 
-from __future__ import annotations
-
 from pytorch_lightning.plugins.environments import SLURMEnvironment
 
 from distill.train.launch import launcher

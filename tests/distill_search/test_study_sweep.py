@@ -1,7 +1,5 @@
 """Jobs that Optuna draws: the space as typed, trials that go on, pruning, and what is found."""
 
-from __future__ import annotations
-
 import csv
 import itertools
 import os

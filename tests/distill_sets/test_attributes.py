@@ -1,7 +1,5 @@
 """One set of photos becomes two domains: who is where is known, as the lists are made here."""
 
-from __future__ import annotations
-
 import csv
 import json
 from pathlib import Path

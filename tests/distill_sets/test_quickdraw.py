@@ -1,7 +1,5 @@
 """Quick, Draw!'s simplified drawings as a domain: strokes to pictures."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

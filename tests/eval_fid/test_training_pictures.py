@@ -1,7 +1,5 @@
 """Pictures that a run was trained on are not scored, wherever they lie and whatever their names."""
 
-from __future__ import annotations
-
 import shutil
 from dataclasses import replace
 from pathlib import Path

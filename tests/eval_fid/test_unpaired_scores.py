@@ -1,7 +1,5 @@
 """Scores of runs with a discriminator: of two domains there and back, and of pairs."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import replace
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Figures of whole pictures by size: known shifts of brightness and lines give known figures."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import dataclass
 from pathlib import Path

@@ -1,7 +1,5 @@
 """distill.export with several formats, as a user types it, on a small run."""
 
-from __future__ import annotations
-
 import json
 import shutil
 import sys

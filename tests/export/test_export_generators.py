@@ -1,7 +1,5 @@
 """distill.export of the generators of recipe=pix2pix and recipe=cyclegan, as a user types it."""
 
-from __future__ import annotations
-
 import json
 import re
 import shutil

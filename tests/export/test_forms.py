@@ -1,7 +1,5 @@
 """What files take and give: every form, shape and format against the float network in PyTorch."""
 
-from __future__ import annotations
-
 import json
 import os
 import re

@@ -1,7 +1,5 @@
 """Files of students that are told the whole picture, ONNX and others, against PyTorch."""
 
-from __future__ import annotations
-
 import os
 from collections import Counter
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """report.json of a student that is told the whole picture, and the files beside it."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import replace
 

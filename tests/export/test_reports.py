@@ -1,7 +1,5 @@
 """What an export prints and writes of itself: budgets, and formats beside each other."""
 
-from __future__ import annotations
-
 import re
 from dataclasses import replace
 

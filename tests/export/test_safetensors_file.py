@@ -1,7 +1,5 @@
 """formats=safetensors as a user types it, and what other commands make of the file."""
 
-from __future__ import annotations
-
 import json
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Which pictures an export takes, and what it says of folders that hold none."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from pathlib import Path
 

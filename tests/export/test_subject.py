@@ -1,7 +1,5 @@
 """A run's network as a graph, without an export."""
 
-from __future__ import annotations
-
 import onnxruntime
 import pytest
 import torch

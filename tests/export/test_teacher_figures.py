@@ -1,7 +1,5 @@
 """What a report says of the teacher: counted by hand for networks of one layer."""
 
-from __future__ import annotations
-
 import pytest
 from torch import Tensor, nn
 

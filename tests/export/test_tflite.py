@@ -1,8 +1,6 @@
 """litert-torch wants another torch than this package, so its own interpreter is named by
 $DISTILL_LITERT_PYTHON; without it only what people are told is tested."""
 
-from __future__ import annotations
-
 import json
 import os
 import stat

@@ -1,7 +1,5 @@
 """Students on the Hub: there and back in a folder, and pushed to the last step before a network."""
 
-from __future__ import annotations
-
 import json
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """torch.hub.load on this checkout: the students of the package, files of one's own, teachers."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Files to a place and back: nothing twice, nothing written over, everything checked."""
 
-from __future__ import annotations
-
 import subprocess
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """A small built page in the place of the real one."""
 
-from __future__ import annotations
-
 import pytest
 
 from distill.lens import webpage

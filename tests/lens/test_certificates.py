@@ -1,7 +1,5 @@
 """The certificate of https=true: kept for the next starts while it is good for them."""
 
-from __future__ import annotations
-
 import os
 import stat
 from datetime import datetime, timedelta

@@ -1,7 +1,5 @@
 """A disk that fills while the page or its folder is built: one line, and nothing half-made."""
 
-from __future__ import annotations
-
 import errno
 import os
 import shutil

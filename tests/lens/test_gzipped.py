@@ -1,7 +1,5 @@
 """The page's files in two forms: which are made, and which goes out."""
 
-from __future__ import annotations
-
 import gzip
 import os
 from http.client import HTTPConnection, HTTPResponse

@@ -1,7 +1,5 @@
 """distill.lens without a browser: the folder, the server, the certificate, and what goes wrong."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 import socket

@@ -1,7 +1,5 @@
 """What the server of distill.lens refuses, ends and says, byte by byte."""
 
-from __future__ import annotations
-
 import re
 import socket
 import ssl

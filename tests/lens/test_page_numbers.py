@@ -1,7 +1,5 @@
 """What the page computes itself, run by Node: what is steadied, resampled, coloured, chosen."""
 
-from __future__ import annotations
-
 import base64
 import json
 import re

@@ -1,7 +1,5 @@
 """Losses on decisions, against closed forms."""
 
-from __future__ import annotations
-
 import math
 
 import pytest

@@ -1,7 +1,5 @@
 """The style of one picture: what is known without an answer of the code's own."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 import torch

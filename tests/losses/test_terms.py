@@ -1,7 +1,5 @@
 """What every term of two pictures has in common."""
 
-from __future__ import annotations
-
 import pytest
 import torch
 

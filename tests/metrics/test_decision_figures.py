@@ -1,7 +1,5 @@
 """Lines that hold together, border widths and inks, of pictures whose figures are known."""
 
-from __future__ import annotations
-
 import pytest
 import torch
 

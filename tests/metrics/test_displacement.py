@@ -1,7 +1,5 @@
 """Displacements that were made: moved in the Fourier domain, enlarged, or none."""
 
-from __future__ import annotations
-
 import pytest
 import torch
 from torch import Tensor

@@ -1,7 +1,5 @@
 """The memory that a graph needs."""
 
-from __future__ import annotations
-
 import sys
 
 import pytest

@@ -1,7 +1,5 @@
 """The machine and its peak: never how fast anything is."""
 
-from __future__ import annotations
-
 import os
 import platform
 import re

@@ -1,7 +1,5 @@
 """A metric of the user's own is called once before anything is scored."""
 
-from __future__ import annotations
-
 import pytest
 import torch
 

@@ -1,7 +1,5 @@
 """Times and intervals: known answers, never how fast anything is."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 import torch

@@ -1,7 +1,5 @@
 """Checkpoints whose weights are a compiled module's, or went wrong."""
 
-from __future__ import annotations
-
 import pytest
 import torch
 

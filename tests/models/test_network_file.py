@@ -1,7 +1,5 @@
 """A network in one safetensors file: back bit for bit, and nothing of a foreign file runs."""
 
-from __future__ import annotations
-
 import json
 import struct
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Networks of the user's own are run once where they are built; what is wrong is one line."""
 
-from __future__ import annotations
-
 import re
 
 import pytest

@@ -1,7 +1,5 @@
 """Folded away and given back: what a network draws stays."""
 
-from __future__ import annotations
-
 import pytest
 import torch
 from torch import nn

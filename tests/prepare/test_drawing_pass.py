@@ -1,7 +1,5 @@
 """teacher=folder: drawings of the photos' names, cut as their photos are."""
 
-from __future__ import annotations
-
 import json
 import pickle
 import shutil

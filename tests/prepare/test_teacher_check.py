@@ -1,7 +1,5 @@
 """Teachers that are bent by a known amount, and those that are not."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import replace
 from pathlib import Path

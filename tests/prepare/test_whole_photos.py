@@ -1,7 +1,5 @@
 """Whole pictures in several sizes: which a photo is labelled at, and how they look."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 from dataclasses import replace

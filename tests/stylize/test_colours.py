@@ -1,7 +1,5 @@
 """Large outputs: their lines from the large picture, their colours from the side learnt at."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import Any
 

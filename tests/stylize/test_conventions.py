@@ -1,7 +1,5 @@
 """Networks of other conventions give what the same network gives in ours."""
 
-from __future__ import annotations
-
 from itertools import product
 from types import SimpleNamespace
 

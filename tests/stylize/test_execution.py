@@ -1,7 +1,5 @@
 """device=: the provider that is taken, checked against the CPU, and what is said."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

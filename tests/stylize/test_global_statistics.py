@@ -1,7 +1,5 @@
 """Students that are told the whole picture: taken apart, in tiles, frame after frame."""
 
-from __future__ import annotations
-
 import numpy as np
 import onnx
 import pytest

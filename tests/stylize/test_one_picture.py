@@ -2,8 +2,6 @@
 
 The element and the page are compared in tests/lens/browser (test_element, test_full_size)."""
 
-from __future__ import annotations
-
 import json
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """face=crop|paste|off: faces cropped as students learnt them, stylised, and pasted back."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import numpy as np

@@ -1,7 +1,5 @@
 """overlay= and face=wear: stickers and drawn masks on faces, by their marks."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """A student on pictures in memory. The one called `hayao` here gives the negative."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 import torch

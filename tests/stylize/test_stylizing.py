@@ -1,7 +1,5 @@
 """distill.stylize with a tiny untrained student in the place of those that are shipped."""
 
-from __future__ import annotations
-
 import io
 import os
 import shutil

@@ -1,7 +1,5 @@
 """upscale=whole|tiles|guided: any size in bounded memory, without seams."""
 
-from __future__ import annotations
-
 import numpy as np
 import onnx
 import pytest

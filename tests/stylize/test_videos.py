@@ -1,7 +1,5 @@
 """distill.stylize with videos: among pictures, interrupted, killed, damaged, without PyAV."""
 
-from __future__ import annotations
-
 import importlib.util
 import json
 import os

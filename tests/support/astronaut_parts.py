@@ -1,7 +1,5 @@
 """Where scikit-image's astronaut is in her picture, and where her face: masks of (512, 512)."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import numpy as np

@@ -4,8 +4,6 @@ Written from the settings of MediaPipe's graph face_detection_short_range: SSD a
 16, 16, 16, fixed at one size; scores clipped at 100; boxes of one face averaged by their scores.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path

@@ -1,7 +1,5 @@
 """For tests and benchmarks of the page: Chromium, a clip for its camera, what the page shows."""
 
-from __future__ import annotations
-
 import base64
 import io
 import os

@@ -1,7 +1,5 @@
 """Commands run in this process as a user types them, and the settings of small runs."""
 
-from __future__ import annotations
-
 import sys
 from types import ModuleType
 

@@ -1,7 +1,5 @@
 """Pictures whose pixels say where they were."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import numpy as np

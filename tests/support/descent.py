@@ -1,7 +1,5 @@
 """Whether a loss term can be descended."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import torch

@@ -1,7 +1,5 @@
 """Small ONNX graphs, built from their nodes, and one that no device minds: a clean lens model."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from pathlib import Path
 

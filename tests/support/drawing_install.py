@@ -7,8 +7,6 @@ refused, as one is that is not; with `full` in the place of `small` none is. At 
 the packages that were loaded are written to loaded.txt.
 """
 
-from __future__ import annotations
-
 import re
 import runpy
 import sys

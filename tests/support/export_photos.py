@@ -1,7 +1,5 @@
 """Pictures for the exporters' tests, and a network's output for them."""
 
-from __future__ import annotations
-
 import torch
 from torch import Tensor, nn
 

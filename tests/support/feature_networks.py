@@ -1,7 +1,5 @@
 """Feature networks whose distances follow from a formula."""
 
-from __future__ import annotations
-
 import torch
 from torch import Tensor, nn
 

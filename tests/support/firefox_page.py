@@ -1,7 +1,5 @@
 """Firefox for tests of the page, led by WebDriver BiDi: no driver program between."""
 
-from __future__ import annotations
-
 import itertools
 import json
 import os

@@ -1,7 +1,5 @@
 """Small runs of recipe=pix2pix and cyclegan, written as a training writes them."""
 
-from __future__ import annotations
-
 from dataclasses import asdict, replace
 from functools import cache
 from pathlib import Path

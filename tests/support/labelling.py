@@ -1,7 +1,5 @@
 """Small photos, the set that the inverted teacher makes of them, and what it holds."""
 
-from __future__ import annotations
-
 import hashlib
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Last checkpoints of runs, and where two of them differ."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

@@ -1,7 +1,5 @@
 """A small page that is built already, settings for it, and a server over it in a thread."""
 
-from __future__ import annotations
-
 import socket
 import ssl
 import threading

@@ -1,7 +1,5 @@
 """An object store of its own for tests: Amazon's interface, served by moto on this machine."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """Tiny ONNX networks whose output is known at every pixel."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np

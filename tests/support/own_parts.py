@@ -1,7 +1,5 @@
 """Parts as a user's own package has them, right and wrong ones."""
 
-from __future__ import annotations
-
 import os
 from os import system  # noqa: F401 # a file must not reach it through here either
 

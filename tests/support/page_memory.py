@@ -1,7 +1,5 @@
 """What the page of distill.lens takes while it is watched: memory, and time of its threads."""
 
-from __future__ import annotations
-
 import os
 from pathlib import Path
 from typing import Any

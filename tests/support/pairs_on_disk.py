@@ -1,7 +1,5 @@
 """Folders of pairs as `distill.prepare` leaves them, small, and what is in them."""
 
-from __future__ import annotations
-
 import hashlib
 from pathlib import Path
 

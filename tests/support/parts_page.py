@@ -1,7 +1,5 @@
 """For tests of what the page draws of a picture: a part picked, what is saved, what is said."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

@@ -1,7 +1,5 @@
 """A Ray cluster of several raylets on this machine, which ends whatever happens."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import signal

@@ -1,7 +1,5 @@
 """The paper author's released students (dhrits/Anime, MIT) in this project's names."""
 
-from __future__ import annotations
-
 from torch import Tensor
 
 # Ours by theirs: the encoder, then a 1×1 at stride 32 and one convolution per ×2 step.

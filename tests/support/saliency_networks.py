@@ -1,7 +1,5 @@
 """Small networks in ONNX files that stand for a saliency network."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import numpy as np

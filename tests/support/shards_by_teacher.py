@@ -1,7 +1,5 @@
 """Small photos labelled into shards, by a teacher whose picture is known."""
 
-from __future__ import annotations
-
 from distill.core.engine import HERE
 from distill.data.address import Address
 from distill.data.photos import find_photos

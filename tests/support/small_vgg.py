@@ -1,7 +1,5 @@
 """A random VGG in small, for the losses that read one."""
 
-from __future__ import annotations
-
 from torch import nn
 
 from distill.losses.vgg import VGGFeatures

@@ -1,7 +1,5 @@
 """Small videos for tests, made with PyAV."""
 
-from __future__ import annotations
-
 from fractions import Fraction
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """A training's stand-in: for searches and sweeps in this process, and as a command in others."""
 
-from __future__ import annotations
-
 import math
 import os
 import signal

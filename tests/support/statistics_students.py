@@ -1,7 +1,5 @@
 """A small untrained student that is told the whole picture, and that it matters to."""
 
-from __future__ import annotations
-
 import torch
 from torch import nn
 

@@ -1,7 +1,5 @@
 """The files of a local folder at an address."""
 
-from __future__ import annotations
-
 import fsspec
 
 

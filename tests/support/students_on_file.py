@@ -1,7 +1,5 @@
 """A small distilled student, and the settings of a run that would have trained it."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from functools import cache
 from typing import Any

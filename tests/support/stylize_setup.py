@@ -1,7 +1,5 @@
 """For tests of distill.stylize: pictures, and a student whose output is known at every pixel."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Teachers whose picture is known at every pixel."""
 
-from __future__ import annotations
-
 from torch import Tensor
 
 from distill.models.teachers.teacher import Teacher

@@ -1,7 +1,5 @@
 """Smooth random pictures, and the same moved by any part of a pixel."""
 
-from __future__ import annotations
-
 import numpy as np
 from numpy.typing import NDArray
 

@@ -1,7 +1,5 @@
 """Tiny generators and discriminators, and a trainer for a few batches, to test recipes with."""
 
-from __future__ import annotations
-
 import pytorch_lightning as pl
 import torch
 from torch import nn

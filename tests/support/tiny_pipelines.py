@@ -3,8 +3,6 @@
 Nothing is fetched: every part is made from a config.
 """
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

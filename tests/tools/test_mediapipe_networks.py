@@ -1,7 +1,5 @@
 """The networks by which the page finds people and faces, and the tool that wrote them."""
 
-from __future__ import annotations
-
 import json
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """tools/zoo.py: the card of a shipped student, from a run's files."""
 
-from __future__ import annotations
-
 import os
 import sys
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """What training on a GPU changes, as far as a CPU can show it."""
 
-from __future__ import annotations
-
 import csv
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Pairs that come while a run is under way: it ends with those that it began with."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from PIL import Image

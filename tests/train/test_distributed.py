@@ -1,7 +1,5 @@
 """Processes on one machine or several learn what one process learns that accumulates."""
 
-from __future__ import annotations
-
 import csv
 import os
 import shutil

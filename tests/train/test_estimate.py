@@ -1,7 +1,5 @@
 """distill.train estimate=[N]: what is multiplied by what, by stand-ins for clock and teacher."""
 
-from __future__ import annotations
-
 import pytest
 
 from distill.train import __main__ as train

@@ -1,7 +1,5 @@
 """trainer=few from a student of the package, as it is typed."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 import torch

@@ -1,7 +1,5 @@
 """init=…, with students that have no run behind them."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Updates: each optimiser's leaves the other's networks alone, and a step is a batch."""
 
-from __future__ import annotations
-
 from contextlib import contextmanager
 
 import pytest

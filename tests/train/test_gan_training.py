@@ -1,7 +1,5 @@
 """The recipes with a discriminator from the command line: trained, stopped, gone on, refused."""
 
-from __future__ import annotations
-
 import csv
 import json
 import signal

@@ -1,7 +1,5 @@
 """Terms that begin late, and terms that ask the student again, in a run."""
 
-from __future__ import annotations
-
 import csv
 from pathlib import Path
 

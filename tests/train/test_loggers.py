@@ -1,7 +1,5 @@
 """logger=A,B: each is told figures, settings, pictures and the end, and goes on in its run."""
 
-from __future__ import annotations
-
 import csv
 import json
 import signal

@@ -1,7 +1,5 @@
 """Training on loaders of one's own: batches checked, steps counted, resumed, interrupted."""
 
-from __future__ import annotations
-
 import signal
 import threading
 from pathlib import Path

@@ -1,7 +1,5 @@
 """recipe=picture: style pictures that are of no use, what is learnt, and a short run."""
 
-from __future__ import annotations
-
 import csv
 import json
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Stopped anywhere and gone on, on as many threads: the same to the last bit as never stopped."""
 
-from __future__ import annotations
-
 import re
 import signal
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Several jobs by one command: what -m makes of lists, each job's folder, and the summary."""
 
-from __future__ import annotations
-
 import csv
 import os
 import signal

@@ -1,7 +1,5 @@
 """What ends a training in one line."""
 
-from __future__ import annotations
-
 import os
 import signal
 import subprocess

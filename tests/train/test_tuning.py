@@ -1,7 +1,5 @@
 """The learning rate that is found, and the terms that are balanced, before the first step."""
 
-from __future__ import annotations
-
 import shutil
 from pathlib import Path
 

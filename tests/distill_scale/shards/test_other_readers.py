@@ -1,7 +1,5 @@
 """What others make of our files: webdataset and tarfile of the shards."""
 
-from __future__ import annotations
-
 import io
 import tarfile
 

@@ -1,7 +1,5 @@
 """The square around a face: eyes level and where they belong, nothing aliased."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

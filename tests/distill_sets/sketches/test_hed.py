@@ -1,7 +1,5 @@
 """HED: the layout of the public file, and the network written out once more."""
 
-from __future__ import annotations
-
 import pytest
 import torch
 from torch.nn import functional as F

@@ -1,7 +1,5 @@
 """The lines of an outline: lengths, widths and marks are counted on painted shapes."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Masks of networks, folders and alpha."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Points of cats and people: the format of the files, and which eye is the left one."""
 
-from __future__ import annotations
-
 import pytest
 
 from distill.data.decode import BadPhoto

@@ -1,7 +1,5 @@
 """distill.prepare recipe=pix2pix: whole sets of sketches and photos, on drawn pictures."""
 
-from __future__ import annotations
-
 import json
 import os
 import shutil

@@ -1,7 +1,5 @@
 """Named sets of operators, on the generators that they are for."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any, get_args
 

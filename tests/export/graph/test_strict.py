@@ -1,7 +1,5 @@
 """Transposed convolutions in strict operators: the same function."""
 
-from __future__ import annotations
-
 import pytest
 import torch
 from torch import nn

@@ -1,7 +1,5 @@
 """A real Chromium on the real page, its camera fed from a clip of a face."""
 
-from __future__ import annotations
-
 import base64
 import shutil
 import threading

@@ -1,7 +1,5 @@
 """For who sees little, uses no mouse, or holds a phone on its side: axe, contrast, keys, layout."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -1,7 +1,5 @@
 """When the page's camera is on, and what happens when it fails: the light on the device tells."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from PIL import Image

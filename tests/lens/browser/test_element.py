@@ -1,7 +1,5 @@
 """<distill-lens> on pages that are not ours: what it draws, says, obeys and leaves behind."""
 
-from __future__ import annotations
-
 import base64
 import gzip
 import io

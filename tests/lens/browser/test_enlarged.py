@@ -1,7 +1,5 @@
 """Outputs smaller than the screen: enlarged to its pixels, guided by the photo, on CPU and card."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from PIL import Image

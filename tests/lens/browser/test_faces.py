@@ -1,7 +1,5 @@
 """Faces alone: what is drawn of a picture, what stays as the photo has it, and what is said."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from PIL import Image

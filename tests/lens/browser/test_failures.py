@@ -1,7 +1,5 @@
 """What the page says when a part of it is missing, and how it goes on by itself."""
 
-from __future__ import annotations
-
 import time
 
 import numpy as np

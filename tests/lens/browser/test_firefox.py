@@ -1,7 +1,5 @@
 """The page's main flows in Firefox: load, stylise, choose, save, camera, without a network."""
 
-from __future__ import annotations
-
 import threading
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """An opened picture saved at its own size: drawn in tiles, as distill.stylize does, or enlarged."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from PIL import Image

@@ -1,7 +1,5 @@
 """The page in the languages that it knows: all of it, and it fits."""
 
-from __future__ import annotations
-
 import re
 
 import pytest

@@ -1,7 +1,5 @@
 """The page's first seconds: what is asked for when, what is seen meanwhile, what a host sends."""
 
-from __future__ import annotations
-
 import threading
 from http.server import SimpleHTTPRequestHandler
 

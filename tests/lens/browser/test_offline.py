@@ -1,7 +1,5 @@
 """The page without a network, on hosts that send no headers, and as a new version."""
 
-from __future__ import annotations
-
 import shutil
 import threading
 from collections.abc import Iterator

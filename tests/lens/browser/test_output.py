@@ -1,7 +1,5 @@
 """What leaves the page: pictures copied and shared, films."""
 
-from __future__ import annotations
-
 import base64
 import io
 import json

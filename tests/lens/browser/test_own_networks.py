@@ -1,7 +1,5 @@
 """Networks of one's own that take pictures in another way: found, shown, asked, changed."""
 
-from __future__ import annotations
-
 import json
 
 import numpy as np

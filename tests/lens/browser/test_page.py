@@ -1,7 +1,5 @@
 """The page of distill.lens in a real browser."""
 
-from __future__ import annotations
-
 import io
 import re
 import threading

@@ -1,7 +1,5 @@
 """What holds for every part drawn alone: settings, failures, backends, films, steadiness."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from skimage.data import astronaut

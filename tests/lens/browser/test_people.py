@@ -1,7 +1,5 @@
 """People or background alone: what is drawn, what stays as the photo has it, and what is said."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from PIL import Image

@@ -1,7 +1,5 @@
 """What the user sets: in the address, remembered, forgotten; strength and the divider."""
 
-from __future__ import annotations
-
 from urllib.parse import parse_qsl, urlsplit
 
 import numpy as np

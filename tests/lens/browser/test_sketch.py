@@ -1,7 +1,5 @@
 """The page's drawing mode in a real browser: its networks give the sketch's negative."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from PIL import Image

@@ -1,7 +1,5 @@
 """Students told of the whole picture: at the screen's pixels, in tiles, live, and own ones."""
 
-from __future__ import annotations
-
 import threading
 
 import numpy as np

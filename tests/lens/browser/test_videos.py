@@ -1,7 +1,5 @@
 """Video files on the page: played, drawn whole into a film; and short loops as GIF files."""
 
-from __future__ import annotations
-
 import io
 import itertools
 

@@ -4,8 +4,6 @@ The process's memory, where the worker's garbage waits to be collected, is in
 benchmarks/page.py --watch.
 """
 
-from __future__ import annotations
-
 import time
 
 import pytest

@@ -1,7 +1,5 @@
 """What faces wear on the page: stickers of distill.stylize, on pictures, in films and files."""
 
-from __future__ import annotations
-
 import json
 
 import numpy as np

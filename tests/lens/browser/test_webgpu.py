@@ -1,7 +1,5 @@
 """The shipped students on WebGPU: emulated on the CPU where there is no graphics card."""
 
-from __future__ import annotations
-
 import threading
 import time
 

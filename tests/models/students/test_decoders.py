@@ -1,7 +1,5 @@
 """One tester for every decoder: a new one adds its file, and conf/decoder/NAME.yaml."""
 
-from __future__ import annotations
-
 import functools
 import importlib
 from pathlib import Path

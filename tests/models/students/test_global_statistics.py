@@ -1,7 +1,5 @@
 """A student that is told the whole picture: what it sees of it, and what it does with that."""
 
-from __future__ import annotations
-
 import pytest
 import torch
 from torch import nn

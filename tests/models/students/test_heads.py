@@ -1,7 +1,5 @@
 """Heads: what their pictures are, where students begin, and what every one of them exports to."""
 
-from __future__ import annotations
-
 import io
 
 import numpy as np

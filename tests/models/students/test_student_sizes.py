@@ -1,7 +1,5 @@
 """The sizes of conf/student/: what each promises, exports and lets the user say."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import onnx

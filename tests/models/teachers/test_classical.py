@@ -1,7 +1,5 @@
 """The classical styles: one tester for all of them, and each against its paper's formulas."""
 
-from __future__ import annotations
-
 from dataclasses import fields
 
 import numpy as np

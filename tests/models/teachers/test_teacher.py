@@ -1,7 +1,5 @@
 """What a teacher gives is checked, whichever teacher it is, before anything is made of it."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import pytest

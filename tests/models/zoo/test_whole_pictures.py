@@ -5,8 +5,6 @@ teacher's output at 256, enlarged: otherwise nobody needs the student there. The
 whoever uses it without this package gets that picture.
 """
 
-from __future__ import annotations
-
 import json
 from functools import cache
 from pathlib import Path

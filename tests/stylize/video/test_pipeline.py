@@ -1,7 +1,5 @@
 """Steps that overlap, proved by the order of what happens and not by the clock."""
 
-from __future__ import annotations
-
 import threading
 
 import pytest

@@ -1,7 +1,5 @@
 """The filter over time: what it lowers by how much, and where it keeps its hands off."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -1,7 +1,5 @@
 """The stability figure against videos whose flicker and motion are known."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from skimage import data

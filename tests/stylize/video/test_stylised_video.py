@@ -1,7 +1,5 @@
 """Whole videos, made negatives: what must be as before, and what goes wrong on the way."""
 
-from __future__ import annotations
-
 from fractions import Fraction
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Checkpoints are written beside their place, not by way of the system's temporary files."""
 
-from __future__ import annotations
-
 import tempfile
 
 import pytest

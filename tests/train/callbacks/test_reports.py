@@ -1,7 +1,5 @@
 """The bar's figures are of the last step, and what of metrics.csv a resumed run keeps."""
 
-from __future__ import annotations
-
 import io
 from types import SimpleNamespace
 

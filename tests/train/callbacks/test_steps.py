@@ -1,7 +1,5 @@
 """A training run on as many threads as are fastest, or as the user says."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest
