@@ -21,7 +21,7 @@ from filelock import FileLock
 from distill.config.multirun import Job, Outcome, attempt
 from distill.config.settings.training import Training
 from distill.core.errors import INTERRUPTED, DistillError, reason_of
-from distill.core.process import exit_with_parent
+from distill.core.process import cores, exit_with_parent
 from distill_search.settings import Launcher, SubmititLauncher
 
 T = TypeVar("T")
@@ -148,7 +148,7 @@ def starter_for(launcher: Launcher, folder: Path) -> Starter:
     """
     if isinstance(launcher, SubmititLauncher):
         return ClusterJobs(launcher, folder / "jobs").start
-    return partial(LocalJob, max(1, len(os.sched_getaffinity(0)) // launcher.jobs))
+    return partial(LocalJob, max(1, cores() // launcher.jobs))
 
 
 class LocalJob:

@@ -105,10 +105,8 @@ def teacher(style: StyleSettings, node: TeacherNode, checkpoint: Path | None) ->
         if source.teacher is None:
             print(f"no teacher: {checkpoint}: learnt from the pairs in {source.data.root}")
             return None
-        node, style = (
-            source.teacher,
-            replace(source.style, weights=style.weights or source.style.weights),
-        )
+        node = source.teacher
+        style = replace(source.style, weights=style.weights or source.style.weights)
     try:
         network, name = build.available_teacher(style, node), f"teacher {style.name}"
     except DistillError as error:

@@ -71,9 +71,12 @@ class Form:
         return plain.astype(np.float32) / np.float32(self.white)
 
 
-def at_any_size(network: nn.Module, photo: Tensor) -> Tensor:
-    """The output for sides that 32 does not divide: filled up at the lower right, and cut again."""
-    height, width = photo.shape[-2:]
+def at_any_size(network: nn.Module, photo: Tensor, sides: tuple[int, int] | None = None) -> Tensor:
+    """The output for sides that 32 does not divide: filled up at the lower right, and cut again.
+
+    `sides` are the photo's where a tracer sees no shapes.
+    """
+    height, width = sides or photo.shape[-2:]
     edges = (0, -width % 32, 0, -height % 32)
     return network(F.pad(photo, edges, mode="replicate"))[..., :height, :width]
 
@@ -92,23 +95,15 @@ class NetworkInForms(nn.Module):
         sides: tuple[int, int] | None = None,
     ) -> None:
         super().__init__()
-        self.network, self.input_form, self.output_form, self.sides = (
-            network,
-            input_form,
-            output_form,
-            sides,
-        )
+        self.network, self.sides = network, sides
+        self.input_form, self.output_form = input_form, output_form
 
     def forward(self, photo: Tensor) -> Tensor:
         photo = photo.permute(0, 3, 1, 2) if self.input_form.last else photo
         photo = photo.to(torch.float32) if self.input_form.kind == "uint8" else photo
         photo = photo if self.input_form.white == 1 else photo * (1 / 255)
-        if self.sides:  # fixed: tracers see no shapes
-            height, width = self.sides
-            photo = F.pad(photo, (0, -width % 32, 0, -height % 32), mode="replicate")
-            output = self.network(photo)[..., :height, :width]
-        else:
-            output = self.network(photo)
+        sides = self.sides
+        output = at_any_size(self.network, photo, sides) if sides else self.network(photo)
         output = output if self.output_form.white == 1 else output * 255.0
         if self.output_form.kind == "uint8":
             output = (output + 0.5).clamp(0, 255).to(torch.uint8)

@@ -52,11 +52,8 @@ class Int8(OnnxFormat, ConvertedFormat):
 
     def convert(self, source: ConversionSource, folder: Path) -> None:
         photos = source.calibration().numpy()
-        padding = (
-            each - side
-            for each, side in zip(source.exporter.inside, source.exporter.sides, strict=True)
-        )
-        photos = np.pad(photos, ((0, 0), (0, 0), *((0, each) for each in padding)), "edge")
+        edges = np.subtract(source.exporter.inside, source.exporter.sides)
+        photos = np.pad(photos, ((0, 0), (0, 0), *((0, edge) for edge in edges)), "edge")
         if len(photos) < LEAST_PHOTOS:
             print(
                 f"{self.name}: calibrated on the {counted(len(photos), 'photo')} there are, and "

@@ -13,7 +13,7 @@ from distill.data.takedown import note_published
 from distill.data.terms import state_terms
 from distill.hub.published_set import pull_set, push_set
 from distill.hub.published_student import PublishedStudent, pull_student, push_student
-from distill.hub.transfer import remote_of
+from distill.hub.transfer import Kind, remote_of
 from distill.runs.run_folder import Run, run_named
 
 
@@ -38,12 +38,8 @@ def carry_out(settings: HubSettings) -> None:
             f"data.root={root}: a set is pushed from a local folder and pulled into one; copy it "
             "with the store's own tool"
         )
-    place = remote_of(
-        settings.repo,
-        "model" if root is None else "dataset",
-        settings.revision,
-        settings.private,
-    )
+    kind: Kind = "model" if root is None else "dataset"
+    place = remote_of(settings.repo, kind, settings.revision, settings.private)
     if push and root is not None:
         push_set(home_path(root), place, settings.replace, settings.takedown.accept)
     elif push:

@@ -95,11 +95,9 @@ def pages(
         side = None if upscale != "whole" else size or render.TRAINED_AT
         parts, squares = [portraits.crop(photo, square, side) for square in squares], []
     for part in parts:
-        page = (
-            part
-            if unchanged
-            else render.stylise(part, setup.student, size, upscale, squares, blend)
-        )
+        page = part
+        if not unchanged:
+            page = render.stylise(part, setup.student, size, upscale, squares, blend)
         if setup.wardrobe and (dressed := setup.wardrobe(part, page)) is not None:
             page = dressed
         elif setup.wardrobe:

@@ -92,14 +92,9 @@ def network_sticker(sketch: str, model: ImageModel) -> Sticker:
     beside = home_path(sketch).with_suffix(".json")
     if beside.is_file():
         return Sticker(picture, _anchors(beside))
-    eye_distance = picture.width / SIDE
+    eyes = picture.width / SIDE  # the distance between them
     middle = complex(picture.width / 2, picture.height * EYES)
-    spots = (
-        -eye_distance / 2,
-        eye_distance / 2,
-        NOSE * eye_distance * 1j,
-        MOUTH * eye_distance * 1j,
-    )
+    spots = (-eyes / 2, eyes / 2, NOSE * eyes * 1j, MOUTH * eyes * 1j)
     return Sticker(picture, {m: middle + s for m, s in zip(MARKS, spots, strict=False)})
 
 
