@@ -201,7 +201,6 @@ def test_int8_of_several_pictures_in_bytes(source, tmp_path):
         ({"size": [96, 100], "dynamic": True}, "at least 32 pixels; of a dynamic file a multiple"),
         ({"batch": 0}, "exporter.batch=0: at least 1"),
         ({"batch": 2, "dynamic": True}, "of a dynamic file any, leave it out"),
-        ({"input": "int4_nchw"}, "exporter.input=int4_nchw: choose from float_nchw"),
     ],
 )
 def test_what_no_file_can_be(exporter, said):

@@ -11,6 +11,7 @@ from onnx import TensorProto, helper, numpy_helper
 from torch import Tensor, nn
 
 from distill.core.errors import DistillError
+from distill.core.nodes import bind
 from distill.core.onnx_files import FLUSH, flush_subnormals
 from distill.export.graph.operator_sets import foreign_operators
 from distill.export.onnx import OnnxExporter, parity
@@ -227,12 +228,15 @@ def test_other_transposed_convolutions_are_in_no_profile(changed):
     assert foreign_operators(model, "transposed") == ["ConvTranspose(other than 2×2, stride 2)"]
 
 
-def test_unknown_profile_is_refused():
+@pytest.mark.parametrize(
+    ("setting", "choices"),
+    [("profile", "'strict', 'transposed', 'global'"), ("input", "'float_nchw', 'float_nhwc'")],
+)
+def test_an_unknown_choice_is_refused(setting, choices):
     with pytest.raises(
-        DistillError,
-        match=r"exporter\.profile=loose: choose from strict, transposed, global, unet, cyclegan",
+        DistillError, match=rf"exporter\.{setting}='loose': input should be {choices}"
     ):
-        OnnxExporter(profile="loose")  # type: ignore[arg-type]
+        bind("exporter", {"_target_": "distill.export.onnx.OnnxExporter", setting: "loose"})
 
 
 def test_the_strict_profile_rewrites_them():

@@ -10,7 +10,7 @@ import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, get_args
+from typing import Any
 
 import numpy as np
 import onnx
@@ -79,15 +79,8 @@ class OnnxExporter:
             raise DistillError(
                 f"exporter.batch={self.batch}: at least 1; of a dynamic file any, leave it out"
             )
-        for key, form in (("input", self.input), ("output", self.output)):
-            if form not in (None, *get_args(FormName)):
-                choices = ", ".join(get_args(FormName))
-                raise DistillError(f"exporter.{key}={form}: choose from {choices}")
         if self.colours_at is not None and self.colours_at < 32:
             raise DistillError(f"exporter.colours_at={self.colours_at}: at least 32 pixels")
-        if self.profile not in (None, *get_args(Profile)):
-            choices = ", ".join(get_args(Profile))
-            raise DistillError(f"exporter.profile={self.profile}: choose from {choices}")
         if self.dynamic and self.profile in STATIC:
             raise DistillError(
                 f"exporter.dynamic=true: the profile {self.profile} holds one size; leave it out"
