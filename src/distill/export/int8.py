@@ -23,10 +23,9 @@ from onnx import numpy_helper
 from onnxruntime import quantization
 from onnxruntime.quantization.shape_inference import quant_pre_process
 
-from distill.core.errors import DistillError, counted
+from distill.core.errors import counted
 from distill.export.format import ConversionSource, ConvertedFormat, OnnxFormat
 from distill.export.graph.equalise import equalise
-from distill.export.graph.operator_sets import Profile, foreign_operators
 from distill.metrics.complexity import tensor_shapes
 
 OPSET = 13  # QuantizeLinear per channel
@@ -35,7 +34,6 @@ CHUNK = 8  # photos of 256² whose activations are held at once; 64 of them took
 PERCENTILE = 99.999
 # Nothing here runs a norm in 8 bits, and per channel its scales, a row of numbers, cannot be.
 IN_FLOAT = frozenset({"Constant", "InstanceNormalization"})
-QUANTISED = frozenset({"QuantizeLinear", "DequantizeLinear"})
 
 
 class Int8(OnnxFormat, ConvertedFormat):
@@ -66,19 +64,12 @@ class Int8(OnnxFormat, ConvertedFormat):
         model = single.export(source.folded)
         equalise(model, photos)
         model = quantised(model, photos, folder)
-        if foreign := foreign_int8(model, exporter.profile or "strict"):
-            raise DistillError(f"{self.name}: operators outside int8: {', '.join(foreign)}")
         for value in (model.graph.input[0], *model.graph.output):
             value.type.tensor_type.shape.dim[0].dim_value = exporter.batch
         del model.graph.value_info[:]
         onnx.checker.check_model(model, full_check=True)
         file_model = self.in_forms(model, exporter, source.channels)
         (folder / self.files[0]).write_bytes(file_model.SerializeToString())
-
-
-def foreign_int8(model: onnx.ModelProto, profile: Profile) -> list[str]:
-    """Operators outside the profile `int8`: those of `profile`, quantised and not."""
-    return [name for name in foreign_operators(model, profile) if name not in QUANTISED]
 
 
 def quantised(model: onnx.ModelProto, photos: np.ndarray, scratch: Path) -> onnx.ModelProto:
