@@ -162,8 +162,6 @@ def models_of_file(path: Path, role: Role) -> Iterator[TimedModel]:
     Raises DistillError for a file that cannot be read.
     """
     model = load_model(path)
-    if not model.graph.node:
-        raise DistillError(f"{path}: not an ONNX file, or one without a network")
     size = model.ByteSize()  # weights that lie in a second file are in it too
     try:
         tiny = count_subnormals(map(numpy_helper.to_array, model.graph.initializer))
