@@ -27,14 +27,10 @@ OPERATORS = operators.names(
 )
 # ArgMax is spelled Argmax there; constants are folded before the provider sees the graph.
 ALLOWED = OPERATORS | {"ArgMax", "Constant"}
-CONDITIONS = {
+CONDITIONS = operators.PLANAR | {
     "And": "both inputs are bool",
-    "AveragePool": "it is of two dimensions",
     "GatherND": "batch_dims is 0",
-    "GlobalAveragePool": "it is of two dimensions",
-    "GlobalMaxPool": "it is of two dimensions",
     "GridSample": "input of four dimensions, mode linear or zeros",
-    "MaxPool": "it is of two dimensions",
     "Pow": "both inputs are float32",
     "Tile": "at most five dimensions",
     "Where": "both branches are float",
@@ -44,9 +40,6 @@ OUTSIDE = Cause(
     TABLE,
     "export without it; distill.export formats=[coreml] converts the network from PyTorch",
 )
-BETTER = {
-    "Upsample": "export with opset 11 or newer, where it is Resize: exporter.opset=11",
-}
 TRANSPOSED = Cause(
     "the provider leaves such a transposed convolution to the CPU",
     TABLE,
@@ -104,7 +97,7 @@ PROFILE = Profile(
         shared.one_file,
         shared.in_memory,
         shared.fixed(shared.ORT_FIXED, "Core ML wants fixed sizes"),
-        operators.known(ALLOWED, OUTSIDE, BETTER),
+        operators.known(ALLOWED, OUTSIDE, operators.UPSAMPLE),
         operators.resize(SOURCE, strict_nearest=False),
         operators.two_dimensional(TABLE, (3, 4)),
         operators.fixed_inputs("Conv", {2: "bias"}, TABLE),

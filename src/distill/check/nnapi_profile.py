@@ -29,13 +29,9 @@ OPERATORS = operators.names(
     """
 )
 ALLOWED = OPERATORS | {"Constant"}  # folded before the provider sees the graph
-CONDITIONS = {
-    "AveragePool": "it is of two dimensions",
+CONDITIONS = operators.PLANAR | {
     "Gather": "its indices are constants or int32",
     "Gemm": "B is a constant, or transB is 1",
-    "GlobalAveragePool": "it is of two dimensions",
-    "GlobalMaxPool": "it is of two dimensions",
-    "MaxPool": "it is of two dimensions",
     "Split": "the parts are of one size",
 }
 OUTSIDE = Cause(
@@ -43,8 +39,7 @@ OUTSIDE = Cause(
     TABLE,
     "export without it",
 )
-BETTER = {
-    "Upsample": "export with opset 11 or newer, where it is Resize: exporter.opset=11",
+BETTER = operators.UPSAMPLE | {
     "ConvTranspose": "of a student: distill.export exporter.profile=strict does without it",
 }
 MODE = Cause("NNAPI has the other kind only", TABLE, "export with that one")

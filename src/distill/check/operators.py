@@ -22,6 +22,11 @@ def full_name(node: Node) -> str:
     return node.operator if node.domain in STANDARD else f"{node.domain}:{node.operator}"
 
 
+# What ONNX Runtime's providers for phones both ask for, and what to do about an old operator.
+PLANAR = dict.fromkeys(
+    ("AveragePool", "GlobalAveragePool", "GlobalMaxPool", "MaxPool"), "it is of two dimensions"
+)
+UPSAMPLE = {"Upsample": "export with opset 11 or newer, where it is Resize: exporter.opset=11"}
 # What computes a student's statistics of the whole picture (export/graph/operator_sets.py).
 SUMMARY_FILE = (
     "export with exporter.profile=strict: NAME_summary.onnx computes it, the device the picture"

@@ -48,7 +48,6 @@ BESIDE = Cause(
     "export without it for WebGPU; WebAssembly runs it",
     "note",
 )
-BETTER = {"Upsample": "export with opset 11 or newer, where it is Resize: exporter.opset=11"}
 UNSEEN = Cause(
     "the live page and <distill-lens> feed float32 alone",
     "docs/embed.md, docs/lens.md",
@@ -100,7 +99,7 @@ def corners(graph: Graph) -> Iterator[Finding]:
 def beside(graph: Graph) -> Iterator[Finding]:
     """Operators that WebGPU has no kernel for; strange ones are said already."""
     custom = {finding.node for finding in strange(graph)}
-    rule = operators.known(ALLOWED, BESIDE, BETTER)
+    rule = operators.known(ALLOWED, BESIDE, operators.UPSAMPLE)
     for finding in rule(graph):
         if finding.node not in custom:
             yield finding
