@@ -270,13 +270,6 @@ def test_a_server_that_does_not_answer_ends_in_the_same_line(cache, server):
     assert_helps(said(error), file, cache)
 
 
-def test_a_failed_download_can_be_tried_again(server, cache):
-    with pytest.raises(DistillError):
-        find(WeightsFile("x.pt", f"{server.url}/short/x.pt", SHA256))
-    found = find(WeightsFile("x.pt", f"{server.url}/whole/x.pt", SHA256))
-    assert found.read_bytes() == CONTENT
-
-
 def test_an_interrupted_download_goes_on(server, cache):
     file = WeightsFile("x.pt", f"{server.url}/parts/x.pt", SHA256)
     for _ in range(len(CONTENT) // 1000):

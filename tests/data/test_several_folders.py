@@ -1,4 +1,3 @@
-import os
 from dataclasses import replace
 
 import pytest
@@ -57,14 +56,6 @@ def test_a_missing_folder_is_named_with_its_setting(folders, tmp_path):
         find_all(folders[:1], [tmp_path / "nowhere"])
     with pytest.raises(DistillError, match=r"^photos=.*nowhere: no such folder"):
         find_all([folders[0], tmp_path / "nowhere"], [])
-
-
-@pytest.mark.skipif(os.name == "nt", reason="such names are not allowed there")
-def test_a_folder_may_have_any_name(folders, tmp_path):
-    odd = folders[0].rename(tmp_path / "tab\tand\nline")
-    make(None, tmp_path / "set", photos=find_all([odd, folders[1]], []))
-    names = [path.name for path in (tmp_path / "set").glob("*/photo/*.png")]
-    assert set(folders_of(tmp_path / "set", names)) == {odd.name, "b"}
 
 
 def test_a_joint_set_knows_the_folder_of_every_pair(folders, tmp_path):

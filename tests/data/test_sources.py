@@ -170,19 +170,6 @@ def test_evaluation_of_two_sides_holds_out_those_of_validation(here):
 
 
 @pytest.mark.slow
-def test_a_set_with_two_sides_is_gone_on_with_as_it_is(here):
-    """The default share for testing means sets that are begun now."""
-    assert run(prepare, "photos=a", "data.test_fraction=0", *SMALL) == 0
-    root = chosen.pairs_root(typed("photos=a"))
-    before = sides(root)
-    add(here / "a", 80, 81, 82)
-    assert run(prepare, "photos=a", *SMALL) == 0
-    after = sides(root)
-    assert (len(after), before.items() <= after.items()) == (15, True)
-    assert set(after.values()) == {"train", "val"}
-
-
-@pytest.mark.slow
 def test_folders_for_validation_leave_two_sides(here):
     assert run(prepare, "photos=a", "val_photos=v", "data.test_fraction=0.2", *SMALL) == 0
     root = chosen.pairs_root(typed("photos=a", "val_photos=v"))

@@ -1,5 +1,3 @@
-import pickle
-
 import numpy as np
 import pytest
 import torch
@@ -118,12 +116,6 @@ def test_a_run_that_goes_on_sees_what_it_would_have_seen(tmp_path):
         assert all(torch.equal(batch[domain][0], wanted[domain]) for domain in "ab")
     other = both(tmp_path, 5, 3, seed=1)
     assert any(not torch.equal(fresh[p]["a"], other[p]["a"]) for p in range(3))
-
-
-def test_a_dataset_can_be_sent_to_a_process_that_is_no_copy(tmp_path):
-    data = both(tmp_path, 3, 2)
-    there = pickle.loads(pickle.dumps(data))
-    assert torch.equal(there[7]["b"], data[7]["b"])
 
 
 def test_bad_pictures_are_replaced_by_the_next_of_their_domain_and_named_once(tmp_path, capsys):

@@ -6,6 +6,7 @@ import re
 import shutil
 import subprocess
 import sys
+from copy import deepcopy
 from dataclasses import replace
 from pathlib import Path
 from typing import get_args
@@ -88,10 +89,17 @@ def shipped(request):
     )  # fmt: skip
 
 
+@pytest.fixture(scope="module")
+def graphs(source):
+    """The graphs of one and of two pictures of 64×96, to which each form is given."""
+    exporter = replace(source.exporter, size=SIDES)
+    return {n: replace(exporter, batch=n).export(source.folded) for n in (1, 2)}
+
+
 @pytest.mark.parametrize(("taken", "given"), ENDS)
-def test_onnx_in_every_form(source, taken, given):
+def test_onnx_in_every_form(source, graphs, taken, given):
     exporter = replace(source.exporter, size=SIDES, batch=2, input=taken, output=given)
-    made = Float32().in_forms(exporter.export(source.folded), exporter, 3)
+    made = Float32().in_forms(deepcopy(graphs[2]), exporter, 3)
     session, some = open_session(made, 1), pictures(2)
     got = picture_call(session)(in_form(some.numpy(), taken))
     expected = in_form(output_of(source.folded, some).numpy(), given)
@@ -107,9 +115,9 @@ def test_onnx_in_every_form(source, taken, given):
 
 
 @pytest.mark.parametrize(("taken", "given"), ENDS)
-def test_stylize_takes_every_form(source, taken, given, tmp_path):
+def test_stylize_takes_every_form(source, graphs, taken, given, tmp_path):
     exporter = replace(source.exporter, size=SIDES, input=taken, output=given)
-    onnx.save(Float32().in_forms(exporter.export(source.folded), exporter, 3), tmp_path / "s.onnx")
+    onnx.save(Float32().in_forms(deepcopy(graphs[1]), exporter, 3), tmp_path / "s.onnx")
     student = open_student(tmp_path / "s.onnx", convention=TakesOnnxFiles())
     expected = output_of(source.folded, pictures(1))
     np.testing.assert_allclose(student(pictures(1).numpy()), expected, atol=0.51 / 255)

@@ -52,15 +52,6 @@ def test_an_interpreter_without_it(source, tmp_path):
         TfLite().convert(replace(source, python=sys.executable), tmp_path)
 
 
-def test_an_interpreter_without_it_says_so_itself(source, tmp_path):
-    """The same, by a stand-in that ends as Python does."""
-    fake = tmp_path / "python"
-    fake.write_text("#!/bin/sh\necho \"No module named 'litert_torch'\" >&2\nexit 1\n")
-    fake.chmod(fake.stat().st_mode | stat.S_IXUSR)
-    with pytest.raises(DistillError, match=r"has no litert-torch; it has pins of its own: python"):
-        TfLite().convert(replace(source, python=str(fake)), tmp_path)
-
-
 def test_an_interpreter_that_is_not_there(source, tmp_path):
     with pytest.raises(DistillError, match=r"tflite\.python=nowhere/python: cannot be run"):
         TfLite().convert(replace(source, python="nowhere/python"), tmp_path)

@@ -72,18 +72,6 @@ def test_a_key_is_short_ascii_and_without_the_dot_at_which_webdataset_ends_it(na
     assert len(f"{key}.stylized.webp") <= 100
 
 
-def test_webdataset_reads_both_pictures_of_a_key(tmp_path):
-    webdataset = pytest.importorskip("webdataset")
-    codec = codec_named("png")
-    records = [encode_pair(key_of(i, "a.b.png"), picture(i), picture(9), codec) for i in range(2)]
-    shard = tmp_path / "train-000000.tar"
-    shard.write_bytes(b"".join([*records, END]))
-    found = list(webdataset.WebDataset(str(shard), shardshuffle=False).decode("pil"))
-    assert [each["__key__"] for each in found] == ["00000-a_b", "00001-a_b"]
-    assert np.array_equal(found[1]["photo.png"], picture(1))
-    assert np.array_equal(found[1]["stylized.png"], picture(9))
-
-
 @pytest.mark.parametrize("name", get_args(CodecName))
 @pytest.mark.parametrize("damage", [lambda r: r[:700], lambda r: b"", lambda r: bytes(len(r))])
 def test_what_is_no_pair_is_a_bad_photo(name, damage):

@@ -530,6 +530,7 @@ def npm(*words: str, cwd: Path) -> str:
     return done.stdout
 
 
+@pytest.mark.slow
 def test_the_package_carries_code_types_and_words_and_no_runtime(package):
     import distill
 
@@ -563,6 +564,7 @@ export { blob };
 """
 
 
+@pytest.mark.slow
 def test_its_types_are_right_for_who_uses_them(package, tmp_path):
     tsc = webpage.SOURCES / "node_modules" / "typescript" / "bin" / "tsc"
     if not tsc.is_file():
@@ -643,6 +645,7 @@ def test_a_page_of_svelte_compiles(modules):
     assert "<distill-lens" in made.stdout, made.stderr
 
 
+@pytest.mark.slow
 def test_a_server_that_renders_pages_imports_it_in_vain(package):
     if shutil.which("node") is None:
         pytest.skip("no node")
@@ -652,6 +655,7 @@ def test_a_server_that_renders_pages_imports_it_in_vain(package):
     assert (done.stdout, done.returncode) == ("function\n", 0), done.stderr
 
 
+@pytest.mark.slow
 def test_a_bundler_takes_the_worker_along(package, tmp_path):
     vite = webpage.SOURCES / "node_modules" / "vite" / "bin" / "vite.js"
     if not vite.is_file():
