@@ -147,6 +147,7 @@ def test_paper_preset_is_the_paper_s_code():
         "differences": 0,
         "ink": 0,
         "decision": 0,
+        "phases": 0,
         "style": 0,
         "features": 0,
         "gka": 0,

@@ -9,6 +9,7 @@ from distill.losses.differences import Differences
 from distill.losses.feature_distance import FeatureDistance
 from distill.losses.ink import InkWeighted
 from distill.losses.loose import Loose
+from distill.losses.phases import Phases
 from distill.losses.picture import PictureContent
 from distill.losses.smooth_l1 import SmoothL1
 from distill.losses.sobel import Sobel
@@ -20,6 +21,7 @@ TERMS = {
     "smooth_l1": SmoothL1,
     "sobel": Sobel,
     "differences": Differences,
+    "phases": Phases,
     "ink": InkWeighted,
     "loose": lambda: Loose(radius=2, window=9),
     "style": Style,
