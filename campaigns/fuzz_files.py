@@ -35,7 +35,7 @@ from distill.stylize.onnx_student import OnnxStudent
 from distill_sets.sketches import framing
 
 SIDE = 80  # pixels of a valid picture
-TERMS = Terms((Licence.said("teacher", "MIT"),)).permitted("train", True).plain()
+TERMS = Terms((Licence.from_text("teacher", "MIT"),)).permitted("train", True).plain()
 
 
 PLAIN_TIFF = {  # of arguments of `tiff`, and what else they may be

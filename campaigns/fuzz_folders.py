@@ -182,8 +182,8 @@ class TermsFiles(TextFiles):
         photo_table.write_rows(
             Path("set"), [photo_table.PhotoRow.of(p, "train") for p in find_photos(Path("photos"))]
         )
-        own = Licence.said("photos", "CC0", stated=True)
-        first = Terms((Licence.said("teacher x", "CC BY-NC 4.0"), own))
+        own = Licence.from_text("photos", "CC0", stated=True)
+        first = Terms((Licence.from_text("teacher x", "CC BY-NC 4.0"), own))
         self._checkpoint = Path("runs/a/checkpoints/last.ckpt")
         self._checkpoint.parent.mkdir(parents=True)
         Path("runs/a/config.yaml").write_text(yaml.safe_dump(asdict(self._typed)))
