@@ -199,12 +199,15 @@ def test_an_explicit_file_that_is_missing_names_the_setting(tmp_path, server):
 # What goes wrong
 
 
-def assert_helps(message, file, cache):
-    """Everything a user without a network needs to help himself."""
+def refused(file, cache, words):
+    """The line that `find` ends with: it has all that a user without a network needs."""
+    with pytest.raises(DistillError, match=words) as error:
+        find(file, key="style.weights")
     known = file.sha256 or file.git_blob or "no hash known"
     for part in (file.name, file.url or "URL none", known, "DISTILL_WEIGHTS", str(cache)):
-        assert part in message
-    assert "style.weights=FILE" in message
+        assert part in said(error)
+    assert "style.weights=FILE" in said(error)
+    return said(error)
 
 
 @pytest.mark.parametrize(
@@ -217,10 +220,7 @@ def assert_helps(message, file, cache):
 )
 def test_a_download_with_another_hash_is_refused_and_not_kept(server, cache, known, words):
     file = WeightsFile("x.pt", f"{server.url}/whole/x.pt", **known)
-    with pytest.raises(DistillError, match="the download has another hash") as error:
-        find(file, key="style.weights")
-    assert_helps(said(error), file, cache)
-    assert words in said(error)
+    assert words in refused(file, cache, "the download has another hash")
     assert list(cache.iterdir()) == []
 
 
@@ -229,9 +229,7 @@ def test_a_file_at_hand_with_another_hash_is_refused_and_named(tmp_path, cache, 
     monkeypatch.setenv("DISTILL_WEIGHTS", str(tmp_path / "supplied"))
     path = put(tmp_path / place / "x.pt", b"something else")
     file = WeightsFile("x.pt", "http://127.0.0.1:9/x.pt", SHA256)
-    with pytest.raises(DistillError, match=f"{re.escape(str(path))} has another hash") as error:
-        find(file, key="style.weights")
-    assert_helps(said(error), file, cache)
+    refused(file, cache, f"{re.escape(str(path))} has another hash")
     assert path.read_bytes() == b"something else"  # the user's file is not ours to delete
 
 
@@ -245,10 +243,7 @@ def test_a_file_at_hand_with_another_hash_is_refused_and_named(tmp_path, cache, 
 )
 def test_a_download_that_fails_says_why_and_leaves_no_file_to_use(server, cache, route, reason):
     file = WeightsFile("x.pt", f"{server.url}/{route}/x.pt", SHA256)
-    with pytest.raises(DistillError, match="cannot be downloaded") as error:
-        find(file, key="style.weights")
-    assert reason in said(error)
-    assert_helps(said(error), file, cache)
+    assert reason in refused(file, cache, "cannot be downloaded")
     assert {path.name for path in cache.iterdir()} <= {".x.pt.part"}
     assert route != "gone" or not list(cache.iterdir())
 
@@ -256,18 +251,14 @@ def test_a_download_that_fails_says_why_and_leaves_no_file_to_use(server, cache,
 @pytest.mark.parametrize("url", ["nowhere/x.pt", "ftq://nowhere/x.pt", "file:///no/such/x.pt"])
 def test_an_address_that_cannot_be_opened_ends_in_the_same_line(cache, url):
     file = WeightsFile("x.pt", url, SHA256)
-    with pytest.raises(DistillError, match="cannot be downloaded") as error:
-        find(file, key="style.weights")
-    assert_helps(said(error), file, cache)
+    refused(file, cache, "cannot be downloaded")
 
 
 def test_a_server_that_does_not_answer_ends_in_the_same_line(cache, server):
     server.shutdown()
     server.server_close()
     file = WeightsFile("x.pt", f"{server.url}/whole/x.pt", SHA256)
-    with pytest.raises(DistillError, match="cannot be downloaded") as error:
-        find(file, key="style.weights")
-    assert_helps(said(error), file, cache)
+    refused(file, cache, "cannot be downloaded")
 
 
 def test_an_interrupted_download_goes_on(server, cache):
@@ -369,9 +360,7 @@ def serve(handler, content):
 
 def test_a_published_file_without_a_hash_is_never_downloaded(server, cache):
     file = WeightsFile("x.pt", f"{server.url}/whole/x.pt")
-    with pytest.raises(DistillError, match="not downloaded, since nothing could check it") as error:
-        find(file, key="style.weights")
-    assert_helps(said(error), file, cache)
+    refused(file, cache, "not downloaded, since nothing could check it")
     assert server.asked == []
 
 
@@ -385,9 +374,7 @@ def test_one_at_hand_is_told_to_be_unchecked(cache, capsys, known, told):
 
 def test_a_file_without_a_public_address_says_so(cache):
     file = WeightsFile("x.pt", None, SHA256)
-    with pytest.raises(DistillError, match="no public address is known") as error:
-        find(file, key="style.weights")
-    assert_helps(said(error), file, cache)
+    refused(file, cache, "no public address is known")
 
 
 def test_without_a_setting_none_is_offered():
