@@ -43,8 +43,8 @@ def test_the_folder_holds_page_students_and_what_the_page_must_know(page, capsys
     assert hayao["licence"].startswith("commercial use not allowed")
     for student in written["students"]:
         assert student["bytes"] == (Path("lens") / student["file"]).stat().st_size
-    assert Image.open(f"lens/{hayao['thumbnail']}").size == (160, 160)
-    assert Image.open(f"lens/{written['example']}").size == (400, 400)
+    assert Image.open(f"lens/{hayao['thumbnail']}").size == (160, 120)
+    assert Image.open(f"lens/{written['example']}").size == (1280, 595)
     assert {name: (Path("lens") / name).read_bytes() for name in BUILT} == BUILT
     assert "with hayao, cat" in capsys.readouterr().out
 
@@ -67,7 +67,7 @@ def test_all_students_of_the_package_are_on_the_page_unless_others_are_named(pag
     free = [each["commercial"] for each in manifest()["students"]]
     assert free == sorted(free, key=["yes", "unknown", "no"].index)
     alike = [name for name, each in zip(names, free, strict=True) if each == free[0]]
-    assert alike[0] == "comic"
+    assert alike[0] == "neon"
     assert free[names.index("hayao")] == "no"
 
 

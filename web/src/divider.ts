@@ -1,4 +1,4 @@
-/** The divider between photo and stylised picture: dragged, or moved with the arrow keys. */
+/** Photo and stylised picture: a divider between them, dragged or moved with the arrow keys; or the photo while one holds the picture. */
 import { $, type Root } from "./dom";
 import { strings } from "./strings";
 
@@ -26,10 +26,11 @@ export class Divider {
     this.handle.setAttribute("aria-valuetext", strings.divider(Math.round(this.at)));
   }
 
-  /** A mouse may press anywhere on the picture; a finger there scrolls, so it takes the handle. */
+  /** A mouse may press anywhere on the picture; a finger takes the handle, and elsewhere holds the photo. */
   private grab(event: PointerEvent): void {
-    const onHandle = this.handle.contains(event.target as Node);
-    if (event.button !== 0 || (event.pointerType !== "mouse" && !onHandle)) return;
+    if (event.button !== 0) return;
+    const shown = this.handle.checkVisibility();
+    if (!shown || (event.pointerType !== "mouse" && !this.handle.contains(event.target as Node))) return this.hold(event);
     event.preventDefault();
     this.handle.focus({ preventScroll: true });
     this.viewer.setPointerCapture(event.pointerId);
@@ -40,6 +41,20 @@ export class Divider {
     follow(event);
     this.viewer.addEventListener("pointermove", follow);
     this.viewer.addEventListener("lostpointercapture", drop, { once: true });
+  }
+
+  /** The photo alone, until the finger goes or scrolls. */
+  private hold({ pointerId }: PointerEvent): void {
+    const { viewer } = this;
+    const over = new AbortController();
+    viewer.classList.add("held");
+    for (const name of ["pointerup", "pointercancel"])
+      addEventListener(name, (event) => {
+        if ((event as PointerEvent).pointerId !== pointerId) return;
+        viewer.classList.remove("held");
+        over.abort();
+      }, { signal: over.signal });
+    viewer.addEventListener("contextmenu", (event) => event.preventDefault(), { signal: over.signal });
   }
 
   private press(event: KeyboardEvent): void {

@@ -151,7 +151,7 @@ export class LiveLoop {
   }
 
   private show(result: InferResult, { student }: Choice, still: boolean, fresh: boolean): void {
-    this.viewer.show(result, student.name, fresh);
+    this.viewer.show(result, strings.styles[student.name] ?? student.name, fresh);
     this.meter.add(result.times, still);
   }
 

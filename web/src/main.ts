@@ -25,7 +25,7 @@ import { Sheet } from "./sheet";
 import { automatic } from "./sizes";
 import { SketchView } from "./sketch_view";
 import { strings, translatePage } from "./strings";
-import { listSizes, listStyles, pickedSize, showStyle } from "./styles";
+import { OwnThumbnails, listSizes, listStyles, pickedSize, showStyle } from "./styles";
 import { connectToolbars } from "./toolbar";
 import { Viewer } from "./viewer";
 
@@ -89,11 +89,18 @@ class Page {
     const back = (choice: Choice) => this.mark("photo", choice);
     const first = { student, side: this.side };
     this.live = new LiveLoop(this.engine, viewer, this.meter, tell, back, first);
+    const thumbnails = new OwnThumbnails(this.engine, this.manifest.students, () => this.live!.working && this.photos!.still);
+    let fresh = false;
     this.live.onTimes = (times, drawn, still) => {
       this.adapt(times, drawn, still);
       if (still) this.photos?.save?.describe();
+      if (fresh) void thumbnails.draw($<HTMLCanvasElement>("photo"));
+      fresh = false;
     };
-    this.live.onSource = ({ still }) => this.resize(this.auto?.begin(still));
+    this.live.onSource = ({ still }) => {
+      fresh = true;
+      this.resize(this.auto?.begin(still));
+    };
     const title = () => `${this.photos!.source}-${this.chosen.photo!.name}`;
     const output = new OutputControls(viewer, title, this.preferences);
     const { example } = this.manifest;

@@ -70,6 +70,11 @@ export class PhotoControls implements CameraScreen {
     this.label();
   }
 
+  /** Whether what is shown does not move. */
+  get still(): boolean {
+    return !this.session.on && !this.shown?.file.type.startsWith("video/");
+  }
+
   /** What files made of what is shown are called after. */
   get source(): string {
     return this.session.on || !this.shown ? stamped("camera") : this.shown.stem;

@@ -1,4 +1,4 @@
-/** On a phone the picture fills the screen, a few buttons lie below it, and all else is in a sheet that slides up. */
+/** On a phone the picture fills the screen, styles and a few buttons lie below it, and all else is in a sheet that slides up. */
 import { $ } from "./dom";
 
 const PHONE = matchMedia("(max-width: 34rem), (max-height: 30rem)");
@@ -40,6 +40,8 @@ export class Sheet {
     if (on) $("tools").append(...buttons.filter(({ id }) => !BAR.includes(id)));
     dock.append(...(on ? BAR.map((id) => $(id)) : buttons));
     (on ? dialog : $("photo-view").parentElement!).append(settings);
+    if (on) dock.before($("styles"));
+    else settings.prepend($("styles"));
     this.place();
     this.changed(on ? innerWidth / innerHeight : null);
   }

@@ -29,7 +29,7 @@ from distill.runs import run_folder
 from distill.stylize.onnx_student import OnnxStudent
 from distill.stylize.stylizing import open_student, terms_of_student
 
-FIRST = "comic"  # of the package's own the most striking one: what a visitor sees first
+FIRST = "neon"  # of the package's own the most striking one: what a visitor sees first
 SIDE = 256  # of a network that takes any size: what students learn on
 
 
@@ -107,11 +107,11 @@ NAMES = {"index.js": MODULE, "worker.js": "worker.js"}  # as npm's package names
 RUNTIME = "runtime"  # where the element looks for ONNX Runtime, beside its module
 # The page's own copies of the runtime's parts, which its build names by their content.
 PART = re.compile(r"(ort-wasm-simd-threaded(?:\.asyncify)?)-[\w-]{8}(\.(?:mjs|wasm)(?:\.gz)?)")
-# Stands for the camera where there is none, and is on the students' buttons: the head and shoulders
-# of the astronaut Eileen Collins, 400 × 400 (NASA, public domain), from scikit-image's photograph.
+# Stands for the camera where there is none, and is on the students' buttons: the Golden Gate Bridge
+# (CC0: pexels.com/photo/7653, in samples/ of IBM/MAX-Fast-Neural-Style-Transfer).
 EXAMPLE = Path(__file__).with_name("example.jpg")
-FACE = (56, 0, 312, 256)  # left, top, right, bottom
-THUMBNAIL = 160  # pixels
+TOWER = (260, 0, 1053, 595)  # left, top, right, bottom
+THUMBNAIL = (160, 120)  # pixels of width and height
 JPEG = {"quality": 88, "optimize": True}
 # What a static build also has: for people, GitHub Pages, and Netlify and Cloudflare Pages.
 HOSTING = {
@@ -253,12 +253,12 @@ def _write(student: PageStudent, stem: str, folder: Path) -> dict[str, Any]:
 
 
 def _write_thumbnail(network: OnnxStudent, path: Path) -> None:
-    """The astronaut's face, stylised and small."""
-    height, width = network.fixed or (SIDE, SIDE)
+    """The bridge's tower, stylised and small."""
+    height, width = network.fixed or (SIDE * 3 // 4, SIDE)
     with Image.open(EXAMPLE) as example:
-        face = example.crop(FACE).resize((width, height), Image.Resampling.LANCZOS)
-    stylised = to_picture(over_white(network(to_array(face)[None]))[0])
-    small, content = stylised.resize((THUMBNAIL, THUMBNAIL), Image.Resampling.LANCZOS), io.BytesIO()
+        tower = example.crop(TOWER).resize((width, height), Image.Resampling.LANCZOS)
+    stylised = to_picture(over_white(network(to_array(tower)[None]))[0])
+    small, content = stylised.resize(THUMBNAIL, Image.Resampling.LANCZOS), io.BytesIO()
     small.save(content, "JPEG", **JPEG)  # Pillow's own writing tells no reason at a full disk
     path.write_bytes(content.getvalue())
 

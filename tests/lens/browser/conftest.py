@@ -134,7 +134,7 @@ def visit(browser, address):
     def open_page(query: str = "", camera: bool = False, script: str = "", **options: Any) -> Visit:
         ready, routes = options.pop("ready", True), options.pop("routes", {})
         url = options.pop("url", address)
-        offline = options.pop("offline", False)
+        offline, thumbnails = options.pop("offline", False), options.pop("thumbnails", False)
         if "size=" not in query:  # else the machine's speed would choose
             query += ("&" if query else "?") + f"size={options.pop('size', 64)}"
         if "format=" not in query:  # as no test can tell a JPEG's pixels
@@ -151,9 +151,13 @@ def visit(browser, address):
             page.route(pattern, handler)
         if not offline:  # a service worker would answer before the routes here
             page.add_init_script("delete Navigator.prototype.serviceWorker")
+        # Styles are fetched where they are chosen, and not for their thumbnails.
+        save_data = "Object.defineProperty(NetworkInformation.prototype, 'saveData', {value: true})"
+        page.add_init_script("" if thumbnails else save_data)
         if script:
             page.add_init_script(script)
         page.goto(url + query)
+        page.evaluate("document.querySelectorAll('.group').forEach((group) => (group.open = true))")
         visits.append(Visit(page, noise))
         if ready:
             visits[-1].wait(READY)

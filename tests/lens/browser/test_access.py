@@ -76,7 +76,7 @@ def test_axe_finds_nothing(visit, screen, scheme):
         elif screen.startswith("phone"):
             at.page.click("#view-photo")
             at.page.click("#more")
-        scrolled = "document.querySelector(innerHeight < 480 && !sheet.open ? 'aside' : '#sheet')"
+        scrolled = "document.querySelector(sheet.open ? '#sheet' : 'aside')"
         at.page.evaluate(f"{scrolled}.scrollTo(0, 0)")
         found = axe(at)
         assert _named(found["violations"]) == []
@@ -86,7 +86,7 @@ def test_axe_finds_nothing(visit, screen, scheme):
             if unsure:
                 at.page.evaluate(f"{scrolled}.scrollTo(0, {down})")
                 unsure &= {*_named(axe(at)["incomplete"])}
-        assert unsure == set()
+        assert unsure == set(), view
 
 
 PHONES = [(390, 844), (844, 390)]
@@ -95,12 +95,16 @@ PHONES = [(390, 844), (844, 390)]
 @pytest.mark.parametrize(("width", "height"), PHONES)
 @pytest.mark.slow
 def test_a_phones_tasks_by_keyboard_alone(visit, width, height):
-    """The sheet takes the focus and gives it back; a style, a resolution, saving, the camera."""
+    """A style, saving, the camera; the sheet takes the focus and gives it back."""
     size = {"width": width, "height": height}
     at = visit("?compare=0", viewport=size, camera=True, reduced_motion="reduce")
     at.wait("document.getElementById('loop').hidden === false")
     key = at.page.keyboard.press
     at.page.focus("#about summary")
+    key("Tab")
+    assert focused(at) == "style"
+    key("ArrowRight")
+    at.wait("document.getElementById('tag').textContent === 'hayao'")
     key("Tab")
     key("Home")
     assert focused(at) == "more"
@@ -112,10 +116,6 @@ def test_a_phones_tasks_by_keyboard_alone(visit, width, height):
         at.wait("!document.getElementById('sheet').open")
         assert focused(at) == "more"
     key("Enter")
-    key("Tab")
-    assert focused(at) == "style"
-    key("ArrowRight")
-    at.wait("document.getElementById('tag').textContent === 'hayao'")
     key("Tab")
     key("Home")
     assert focused(at) == "open"
@@ -187,7 +187,7 @@ def test_the_camera_fills_a_phones_screen_and_is_saved_so(visit, width, height):
     at.wait("document.querySelector('main > aside') !== null && !divider.hidden")
     assert at.page.is_hidden("#more")
     names = "[...document.querySelectorAll('#photo-view .dock button')].map(({ id }) => id)"
-    assert at.page.evaluate(names)[:4] == ["camera", "flip", "freeze", "mirror"]
+    assert at.page.evaluate(names)[:4] == ["camera", "flip", "freeze", "open"]
     at.page.click("#camera")
     at.wait("document.getElementById('loop').hidden === false")
     at.frames(3)
@@ -268,9 +268,8 @@ def test_on_a_phones_side_the_sheet_stands_beside_the_picture(visit):
     at.page.click("#more")
     sheet = at.page.locator("#sheet").bounding_box()
     left = at.page.locator("#viewer").bounding_box()
-    style = at.page.locator(".style").first.bounding_box()
-    assert left["x"] + left["width"] / 2 < sheet["x"] <= style["x"]
-    assert sheet["height"] == left["height"] == 390
+    assert left["x"] + left["width"] <= sheet["x"]  # it stays in view while it is adjusted
+    assert sheet["height"] == 390
     at.page.click("#close")
     at.page.click("#view-sketch")
     left = at.page.locator("#sketch-view").bounding_box()

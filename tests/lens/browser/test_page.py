@@ -40,12 +40,13 @@ def test_without_a_camera_the_page_stylises_its_example(visit):
     assert at.text("backend").startswith("WASM, ")
     assert "no graphics card for WebGPU" in at.text("why")
     photo, output = at.last()
-    assert photo.shape == (1, 3, 64, 64)
+    assert photo.shape == (1, 3, 32, 64)
     assert np.abs(output - (1 - photo)).max() < 1e-5
     shown = canvas(at.page, "stylised")
-    assert shown.shape == (400, 400, 4)  # enlarged to the example's own pixels
-    negative = 255 - canvas(at.page, "photo")
-    assert np.abs(shown.astype(float) - negative)[..., :3].mean() < 12
+    assert shown.shape[1] > 800  # enlarged to the screen's pixels
+    negative = Image.fromarray(255 - canvas(at.page, "photo")[..., :3])
+    negative = np.asarray(negative.resize(shown.shape[1::-1], Image.Resampling.BOX), float)
+    assert np.abs(shown[..., :3] - negative).mean() < 12
     assert at.text("meter").endswith(" ms")
 
 
@@ -357,10 +358,13 @@ def test_many_styles_are_pushed_aside_on_a_phone(visit):
     };"""
     at = visit(viewport={"width": 390, "height": 844}, script=many)
     assert at.page.evaluate("document.documentElement.scrollWidth") <= 390
-    at.page.click("#more")
-    box = at.page.locator("#styles").bounding_box()
-    assert box["height"] < 340  # two rows, whatever their number
-    assert at.page.inner_text(".style:has([value=style-13])") == "Style 13 · not for sale"
+    strip, bar = (at.page.locator(each).bounding_box() for each in ("#styles", "#save"))
+    assert strip["height"] < 110  # one row above the bar, whatever their number
+    assert strip["y"] + strip["height"] <= bar["y"]
+    assert at.page.inner_text(".style:has([value=style-13])").split("\n") == [
+        "Style 13",
+        "non-commercial",
+    ]
     assert at.page.inner_text(".style:has([value=style-3])") == "Style 3"
     at.page.focus("input[value=negative]")
     at.page.keyboard.press("ArrowLeft")  # the last one
@@ -376,7 +380,7 @@ def test_everything_is_reached_by_keyboard(visit):
     for _ in range(9):
         at.page.keyboard.press("Tab")
         reached.append(at.page.evaluate("document.activeElement.id || document.activeElement.name"))
-    wanted = ["view-photo", "view-sketch", "divider", "camera", "style", "size"]
+    wanted = ["view-photo", "view-sketch", "divider", "camera", "style", "strength"]
     assert [name for name in reached if name][: len(wanted)] == wanted
     at.page.focus("input[value=negative]")
     at.page.keyboard.press("ArrowRight")
@@ -396,3 +400,66 @@ def test_hosts_without_the_headers_get_one_thread_and_are_told_why(visit, folder
     assert "since this host sends no COOP/COEP headers" in at.text("why")
     server.shutdown()
     server.server_close()
+
+
+SCREENS = [(1440, 900), (2560, 1440), (1000, 700), (700, 900)]
+
+
+@pytest.mark.parametrize(("width", "height"), SCREENS)
+def test_the_picture_stays_in_view_while_it_is_adjusted(visit, width, height):
+    """With every group unfolded and scrolled to its end; it uses the screen's width."""
+    at = visit(viewport={"width": width, "height": height})
+    last = at.page.locator("#forget")
+    last.scroll_into_view_if_needed()
+    assert last.is_visible()
+    viewer = at.page.locator("#viewer").bounding_box()
+    assert viewer["y"] >= 0
+    dock = at.page.locator("#photo-view .dock").bounding_box()
+    assert viewer["y"] + viewer["height"] <= dock["y"]
+    assert dock["y"] + dock["height"] <= height
+    assert at.page.evaluate("document.documentElement.scrollHeight") == height
+    assert viewer["width"] > (0.65 if width > 900 else 0.9) * width  # two thirds of its landscape
+    one_row = "new Set([...document.querySelectorAll('#photo-view .dock button')].flatMap("
+    one_row += "(b) => b.offsetParent ? [b.getBoundingClientRect().top] : [])).size"
+    assert at.page.evaluate(one_row) == 1
+
+
+def test_on_a_phone_the_sheet_leaves_the_picture_in_view(visit):
+    at = visit(viewport={"width": 390, "height": 844}, reduced_motion="reduce")
+    at.page.click("#more")
+    viewer, sheet = (at.page.locator(each).bounding_box() for each in ("#viewer", "#sheet"))
+    assert viewer["y"] > 0
+    assert viewer["y"] + viewer["height"] <= sheet["y"]
+
+
+def test_who_holds_the_picture_sees_the_photo(visit):
+    at = visit("?compare=0")
+    show(at, halves())
+    at.page.hover("#viewer")
+    seen = "getComputedStyle(document.getElementById('stylised')).visibility"
+    at.page.mouse.down()
+    assert at.page.evaluate(seen) == "hidden"
+    at.page.mouse.up()
+    assert at.page.evaluate(seen) == "visible"
+
+
+def test_thumbnails_show_the_users_own_picture(visit):
+    """Drawn by each style in turn, of the picture that is shown now."""
+    at = visit(thumbnails=True)
+    mean = """async (value) => {
+      const image = document.querySelector(`.style:has([value=${value}]) img`);
+      if (!image?.src.startsWith("blob:")) return null;
+      await image.decode();
+      const canvas = new OffscreenCanvas(1, 1), context = canvas.getContext("2d");
+      context.drawImage(image, 0, 0, 1, 1);
+      return [...context.getImageData(0, 0, 1, 1).data.slice(0, 3)];
+    }"""
+    for colour in ((200, 100, 40), (30, 60, 220)):
+        show(at, Image.new("RGB", (300, 200), colour))
+        for name in ("negative", "stiff"):
+            want = 255 - np.array(colour)
+            at.wait_here(
+                lambda name=name, want=want: (
+                    (found := at.page.evaluate(mean, name)) and np.abs(found - want).max() < 8
+                )
+            )

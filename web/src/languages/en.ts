@@ -31,13 +31,14 @@ export const english = {
     noFile: "the browser could not make a file of it",
     incomplete: (why: string) => `The page's own files are not complete: ${why}`,
   },
+  styles: {} as Record<string, string>,
   network: {
     noWorker: "a part of the page did not load; reload it",
     cannotRun: (name: string, side: number, why: string) => `${name} cannot run at ${side}: ${why}.`,
     again: "The page tries again by itself.",
     noStudent: "no student is open",
     notFinite: "its output is not finite",
-    notForSale: (name: string) => `${name} · not for sale`,
+    nonCommercial: "non-commercial",
     terms: (name: string, licence: string) => `Terms of ${name}: ${licence}.`,
   },
   part: EMBEDDED ? ({} as never) : {
