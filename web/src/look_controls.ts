@@ -7,7 +7,7 @@ import { strings } from "./strings";
 import type { Viewer } from "./viewer";
 
 const SLIDERS = ["strength", "steady", "quality"] as const; // in per cent
-const BOXES = ["sound", "beside"] as const;
+const BOXES = ["sound", "beside", "keep"] as const;
 const LISTS = { "stroke-size": "strokes", format: "format" } as const;
 
 export class LookControls {

@@ -25,6 +25,7 @@ export class OwnControls {
 
   /** A network, which draws at once where it is known how it takes pictures. */
   async open(file: File, name: string, kind: Student["kind"]): Promise<void> {
+    say(strings.own.trying(name));
     try {
       const student = await this.adopt(file, name, kind, {});
       if (student.convention) this.take(student, null);

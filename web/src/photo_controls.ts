@@ -6,6 +6,7 @@ import { fetchFile } from "./download";
 import { isVideo } from "./file_input";
 import { filling } from "./fit";
 import type { FilmControls } from "./film_controls";
+import { keepPicture, keptPicture, type KeptPicture } from "./kept_picture";
 import type { LiveLoop } from "./live_loop";
 import type { OutputControls } from "./output_controls";
 import type { Preferences } from "./preferences";
@@ -15,13 +16,8 @@ import type { SaveControls } from "./save_controls";
 import { Picture, play, type Source, type Video } from "./sources";
 import { strings } from "./strings";
 
-/** What is shown where there is no camera, and as it was shown. */
-interface Shown {
-  file: Blob;
-  name: string;
-  mirror: boolean;
-  /** What files made of it are called after. */
-  stem: string;
+/** What is shown where there is no camera; `stem`: what files made of it are called after. */
+interface Shown extends KeptPicture {
   /** Pixels of the file's own picture, where it is one, and whether parts of it are see-through. */
   full?: Size;
   clear?: boolean;
@@ -53,6 +49,7 @@ export class PhotoControls implements CameraScreen {
     $("freeze").addEventListener("click", () => void this.freeze());
     $("mirror").addEventListener("click", () => this.toggleMirror());
     $("example").addEventListener("click", () => this.openExample());
+    $("keep").addEventListener("change", ({ target }) => this.keep((target as HTMLInputElement).checked));
     document.addEventListener("visibilitychange", () => {
       this.follow();
       // The canvas of a tab that was in the background would else keep an old frame.
@@ -60,9 +57,12 @@ export class PhotoControls implements CameraScreen {
     });
   }
 
-  /** The example, and then the camera where the user has allowed it before; else a button asks. */
+  /** The picture of the last time; else the example, and then the camera where the user has allowed it before; else a button asks. */
   async begin(): Promise<void> {
     this.follow();
+    const kept = this.preferences.get("keep") ? await keptPicture() : null;
+    if (kept && !this.chosen) await this.show(kept);
+    if (this.shown) return;
     await this.showExample();
     const name = "camera" as PermissionName;
     const permission = await navigator.permissions?.query({ name }).catch(() => null);
@@ -148,8 +148,16 @@ export class PhotoControls implements CameraScreen {
     if (turn === this.chosen) await this.show(shown);
   }
 
+  /** A picture of the user's own, and no film, is there again the next time. */
+  private keep(wanted: boolean): void {
+    const { shown } = this;
+    const own = wanted && shown?.full && shown.file !== this.sample ? shown : null;
+    void keepPicture(own && { file: own.file, name: own.name, stem: own.stem, mirror: own.mirror });
+  }
+
   private async openExample(): Promise<void> {
     this.chosen += 1;
+    this.keep(false);
     say("");
     this.session.want(false);
     this.label();
@@ -177,6 +185,7 @@ export class PhotoControls implements CameraScreen {
     if (asked) say("");
     const { full, clear } = source instanceof Picture ? source : {};
     this.shown = { ...shown, full, clear };
+    if (asked) this.keep(this.preferences.get("keep"));
     this.setMirror(shown.mirror);
     this.live.use(source);
     this.label();
@@ -184,6 +193,7 @@ export class PhotoControls implements CameraScreen {
 
   /** As if the page had just been opened. */
   forget(): void {
+    this.keep(false);
     this.setMirror(this.session.on && this.camera.front);
     this.live.again();
   }
@@ -199,6 +209,7 @@ export class PhotoControls implements CameraScreen {
     say("");
     if (this.shown && !this.session.on) this.shown.mirror = this.live.mirror;
     this.session.want(!this.session.on);
+    if (this.session.on) this.keep(false);
     this.label();
     if (!this.session.on) await this.showBefore();
   }

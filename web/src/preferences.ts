@@ -35,6 +35,8 @@ export interface Values {
   beside: boolean;
   /** With which strokes a picture is saved that is larger than it is drawn. */
   strokes: Strokes;
+  /** Whether the last picture is there again the next time. */
+  keep: boolean;
   /** Whether films are recorded with sound. */
   sound: boolean;
 }
@@ -53,6 +55,7 @@ const UNSET = {
   quality: 0.92,
   beside: false,
   strokes: "shown",
+  keep: true,
   sound: true,
 } satisfies Partial<Values>;
 
@@ -90,6 +93,7 @@ const READ: { [K in keyof Values]: (value: unknown) => Values[K] | undefined } =
   quality: number(0.3, 1),
   beside: flag,
   strokes: (value) => STROKES.find((each) => each === value),
+  keep: flag,
   sound: flag,
 };
 

@@ -29,6 +29,9 @@ LAST = """async () => {
   return [[height, width], await pack(input), await pack(output.slice())];
 }"""
 
+UNFOLDED = """addEventListener("DOMContentLoaded", () =>
+  document.querySelectorAll(".group").forEach((group) => (group.open = true)));"""
+
 
 @pytest.fixture(scope="session")
 def clip(tmp_path_factory):
@@ -154,10 +157,10 @@ def visit(browser, address):
         # Styles are fetched where they are chosen, and not for their thumbnails.
         save_data = "Object.defineProperty(NetworkInformation.prototype, 'saveData', {value: true})"
         page.add_init_script("" if thumbnails else save_data)
+        page.add_init_script(UNFOLDED)
         if script:
             page.add_init_script(script)
         page.goto(url + query)
-        page.evaluate("document.querySelectorAll('.group').forEach((group) => (group.open = true))")
         visits.append(Visit(page, noise))
         if ready:
             visits[-1].wait(READY)

@@ -9,8 +9,11 @@ from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import pytest
+from PIL import Image
+from skimage.data import astronaut
 
 from distill.lens import __main__ as lens
+from support.chromium_page import show
 from support.commands import run
 from support.onnx_networks import negative
 
@@ -106,30 +109,22 @@ def test_a_static_build_works_on_a_plain_host_and_without_one(come, tmp_path):
     at.noise.clear()  # what the browser itself says of a server that has gone
 
 
-@pytest.mark.campaign
-@pytest.mark.parametrize(
-    ("part", "stem"), [("people", "selfie_segmentation"), ("faces", "blazeface_short_range")]
-)
-def test_the_network_of_a_part_is_kept_once_it_was_wanted(come, folder, part, stem):
-    (network,) = (each.name for each in folder.glob(f"page/{stem}-*.onnx"))
-    cut = "document.querySelector('.viewer.blended') !== null"
+@pytest.mark.slow
+def test_what_few_visitors_want_is_kept_from_the_first_visit_on(come, folder):
+    """The networks that find people and faces, and stickers: Wear works without a network."""
+    networks = [*folder.glob("page/selfie_*.onnx"), *folder.glob("page/blazeface_*.onnx")]
     with served(folder) as port:
         at = come(port)
         all_kept(at, folder)
-        assert f"page/{network}" not in at.page.evaluate(KEPT)
-        at.page.select_option("#draw", part)
-        at.wait(cut)
-        at.wait_here(lambda: f"page/{network}" in at.page.evaluate(KEPT))
-        at.page.select_option("#draw", "everything")
-        at.page.reload()  # what is not wanted at the moment stays
-        at.wait(READY)
-        all_kept(at, folder)
-        at.page.wait_for_timeout(1000)
-        assert f"page/{network}" in at.page.evaluate(KEPT)
+        at.wait_here(lambda: {f"page/{n.name}" for n in networks} <= set(at.page.evaluate(KEPT)))
     at.page.reload()
     at.wait(READY)
-    at.page.select_option("#draw", part)
-    at.wait(cut)
+    show(at, Image.fromarray(astronaut()))
+    at.page.click("#wear label:has([value=glasses])")
+    at.wait("document.getElementById('worn').width > 1")
+    assert at.text("message") == ""
+    at.page.select_option("#draw", "people")
+    at.wait("document.querySelector('.viewer.blended') !== null")
     assert at.text("message") == ""
     at.noise.clear()  # what the browser itself says of a server that has gone
 

@@ -95,8 +95,10 @@ def test_what_photographs_do_not_tell_is_asked(visit):
     double = [helper.make_node("Mul", ["x", "factor"], ["y"])]
     open_network(at, network(double, [1, 3, SIDE, SIDE], factor=9.0))
     at.wait("document.getElementById('message').textContent !== ''")
-    assert at.text("message").startswith(
-        "Photographs do not tell which values mine takes and gives"
+    at.wait_here(
+        lambda: at.text("message").startswith(
+            "Photographs do not tell which values mine takes and gives"
+        )
     )
     assert at.text("tag") == "negative"  # nothing is drawn wrong
     assert at.page.is_visible("#own-take")
@@ -133,7 +135,7 @@ def of_any_size(most: int = 100) -> bytes:
     return model.SerializeToString()
 
 
-@pytest.mark.parametrize(("most", "side", "said"), [(100, 864, ""), (25, 416, "at 864")])
+@pytest.mark.parametrize(("most", "side", "said"), [(100, 960, ""), (25, 480, "at 960")])
 @pytest.mark.slow
 def test_a_picture_fills_the_screen_or_half_of_what_does_not_go(visit, most, side, said):
     """After a draft, as by the shipped students; where memory ends, or such, smaller."""

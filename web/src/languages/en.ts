@@ -57,6 +57,7 @@ export const english = {
     anchors: 'want {"anchors": {"left_eye": [x, y], …}}, two marks or more in two places',
   },
   own: {
+    trying: (name: string) => `${name} is tried on photographs …`,
     refused: (name: string, why: string) => `${name} cannot be a style: ${why}.`,
     takes: (name: string) => `How ${name} takes pictures`,
     found: "Found by photographs; change it where the picture looks wrong.",
