@@ -282,6 +282,29 @@ def test_python_s_snippet_of_every_form(source, taken, given, photo):
 
 
 @pytest.mark.slow
+def test_python_s_snippet_turns_photos_and_refuses_more_than_8_bits(tmp_path: Path) -> None:
+    exporter = OnnxExporter(18, profile="any", dynamic=True)
+    onnx.save(exporter.export(torch.nn.Identity()), tmp_path / "student.onnx")
+    about = Float32().about(exporter, 3)
+    (tmp_path / "code.py").write_text(snippets_of(about, "student.onnx", SIDES)["py"])
+    upright = np.random.default_rng(0).integers(0, 256, (33, 70, 3), np.uint8)
+    turned = Image.Exif()
+    turned[274] = 6  # Orientation: to be turned to the right by 90 degrees
+    Image.fromarray(np.rot90(upright).copy()).save(tmp_path / "turned.png", exif=turned)
+    grey = np.full((64, 64), 2**15, np.uint16)
+    Image.fromarray(grey).save(tmp_path / "grey.tif")
+
+    def call(name: str) -> subprocess.CompletedProcess[str]:
+        command = [sys.executable, "code.py", name, "out.png"]
+        return subprocess.run(command, cwd=tmp_path, capture_output=True, text=True)
+
+    assert call("turned.png").returncode == 0
+    np.testing.assert_array_equal(np.asarray(Image.open(tmp_path / "out.png")), upright)
+    refused = call("grey.tif")
+    assert (refused.returncode, refused.stderr[:23]) == (1, "more than 8 bits a chan")
+
+
+@pytest.mark.slow
 @pytest.mark.skipif(not (NODE_MODULES / "onnxruntime-web").is_dir(), reason="no web/node_modules")
 @pytest.mark.parametrize(("taken", "given"), ENDS)
 def test_javascript_s_snippet_by_onnxruntime_web(source, taken, given, tmp_path):

@@ -13,11 +13,11 @@ ENDINGS = {
     "ncnn": ("py", "cpp"),
     "coreml": ("swift",),
 }
-READ = 'Image.open(sys.argv[1]).convert("RGB")'
+READ = 'photo.convert("RGB")'
 # How Python takes a photo: fitted, or of its own size and filled up by its last row and column.
-FITTED = {"OPENED": f"ImageOps.fit({READ}, (WIDTH, HEIGHT))", "FILL": "", "CUT": ""}
+FITTED = {"PICTURE": f"ImageOps.fit({READ}, (WIDTH, HEIGHT))", "FILL": "", "CUT": ""}
 FILLED = {
-    "OPENED": READ,
+    "PICTURE": READ,
     "FILL": "edges = [(0, 0), (0, -photo.height % 32), (0, -photo.width % 32), (0, 0)]\n"
     'pixels = np.pad(pixels, edges, "edge")  # the network wants multiples of 32\n',
     "CUT": ", : photo.height, : photo.width",
