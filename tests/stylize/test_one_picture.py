@@ -17,11 +17,11 @@ from skimage.data import astronaut
 import distill
 from distill.core.sessions import open_session, picture_call
 from distill.export.format import Float32
-from distill.export.forms import at_any_size
 from distill.export.onnx import OnnxExporter
 from distill.export.snippets import snippets_of
 from distill.hub.published_student import PublishedStudent
 from distill.models.batchnorm import fold_batchnorm
+from distill.models.teachers.teacher import at_any_size
 from distill.stylize import __main__ as stylize
 from support.commands import run
 

@@ -21,12 +21,12 @@ from distill.config.settings.commands import ShippedStudent, Stylize
 from distill.core import onnx_files, sessions
 from distill.core.errors import DistillError
 from distill.core.images import to_tensor
-from distill.export.forms import at_any_size
 from distill.export.onnx import OnnxExporter
 from distill.models import zoo
 from distill.models.students.decoders.fastdepth import FastDepth
 from distill.models.students.decoders.nnconv import NNConv
 from distill.models.students.decoders.residual import Residual
+from distill.models.teachers.teacher import at_any_size
 from distill.stylize import __main__ as stylize
 from distill.stylize import jobs, render, stylizing
 from distill.stylize.onnx_student import OnnxStudent

@@ -27,7 +27,6 @@ from distill.data.photos import check_local
 from distill.export import reports, samples, snippets
 from distill.export.float32_export import export_float32
 from distill.export.format import ConversionSource, ConvertedFormat, Float32, Format, Inference
-from distill.export.forms import at_any_size
 from distill.export.onnx import OnnxExporter, batches
 from distill.export.reports import REPORT, Comparison, FormatRow, compressed_size
 from distill.export.samples import Samples
@@ -36,6 +35,7 @@ from distill.metrics.similarity import psnr
 from distill.metrics.timing import Times, interleave, ratio
 from distill.models.batchnorm import fold_batchnorm
 from distill.models.network_file import description
+from distill.models.teachers.teacher import at_any_size
 from distill.runs.run_folder import Run, find_run
 
 PAGES = ("formats.json", "formats.md")

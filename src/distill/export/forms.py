@@ -8,12 +8,12 @@ from typing import Any, Literal
 import numpy as np
 import onnx
 import torch
-import torch.nn.functional as F
 from onnx import TensorProto, helper
 from torch import Tensor, nn
 
 from distill.core.errors import DistillError
 from distill.core.onnx_files import Step, model_inputs, wrapped
+from distill.models.teachers.teacher import at_any_size
 
 FormName = Literal[
     "float_nchw", "float_nhwc", "float255_nchw", "float255_nhwc", "uint8_nchw", "uint8_nhwc"
@@ -71,16 +71,6 @@ class Form:
         return plain.astype(np.float32) / np.float32(self.white)
 
 
-def at_any_size(network: nn.Module, photo: Tensor, sides: tuple[int, int] | None = None) -> Tensor:
-    """The output for sides that 32 does not divide: filled up at the lower right, and cut again.
-
-    `sides` are the photo's where a tracer sees no shapes.
-    """
-    height, width = sides or photo.shape[-2:]
-    edges = (0, -width % 32, 0, -height % 32)
-    return network(F.pad(photo, edges, mode="replicate"))[..., :height, :width]
-
-
 class NetworkInForms(nn.Module):
     """A network from (N, 3, H, W) in [0, 1] to the same, its input and output in other forms.
 
@@ -103,7 +93,7 @@ class NetworkInForms(nn.Module):
         photo = photo.to(torch.float32) if self.input_form.kind == "uint8" else photo
         photo = photo if self.input_form.white == 1 else photo * (1 / 255)
         sides = self.sides
-        output = at_any_size(self.network, photo, sides) if sides else self.network(photo)
+        output = at_any_size(self.network, photo, sides=sides) if sides else self.network(photo)
         output = output if self.output_form.white == 1 else output * 255.0
         if self.output_form.kind == "uint8":
             output = (output + 0.5).clamp(0, 255).to(torch.uint8)

@@ -23,13 +23,14 @@ from distill.core.errors import DistillError
 from distill.core.onnx_files import COLOURS_AT, GLOBAL_STATISTICS, SUMMARY, flush_subnormals, note
 from distill.core.sessions import open_session
 from distill.core.terms import NOTE
-from distill.export.forms import Form, FormName, at_any_size
+from distill.export.forms import Form, FormName
 from distill.export.graph.operator_sets import STATIC, SUMMARY_INPUT, Profile
 from distill.export.graph.plain import doubles, in_strict_operators, tidy
 from distill.export.whole_picture import CalledAs, OnePass, add_thumbnail, by_thumbnail
 from distill.models.students import global_statistics
 from distill.models.students.global_statistics import THUMBNAIL, thumbnail_of
 from distill.models.students.student import Student
+from distill.models.teachers.teacher import at_any_size
 
 OPSETS = range(9, 21)
 OPSET = 11

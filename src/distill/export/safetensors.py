@@ -11,6 +11,7 @@ from distill.export.format import ConversionSource, ConvertedFormat, Inference
 from distill.export.forms import Form
 from distill.export.onnx import OnnxExporter
 from distill.models.network_file import read_network_file, write_network
+from distill.models.teachers.teacher import at_any_size
 
 
 class Safetensors(ConvertedFormat):
@@ -35,7 +36,7 @@ class Safetensors(ConvertedFormat):
             torch.set_num_threads(1)
             try:
                 with torch.inference_mode():
-                    return network(torch.from_numpy(photo)).numpy()
+                    return at_any_size(network, torch.from_numpy(photo)).numpy()
             finally:
                 torch.set_num_threads(threads)
 

@@ -39,8 +39,6 @@ from distill.models.students.student import Student
 from distill.models.teachers.teacher import at_any_size
 from distill.runs.run_folder import Run
 
-STRIDE = 32  # that the sides of a student's pictures divide by
-
 
 class PublishedStudent(nn.Module):
     """(N, 3, H, W) RGB in [0, 1] to (N, 3 or 4, H, W) in [0, 1], of any size.
@@ -66,7 +64,7 @@ class PublishedStudent(nn.Module):
         self.eval()
 
     def forward(self, photo: Tensor) -> Tensor:
-        return at_any_size(self.student, photo, STRIDE)
+        return at_any_size(self.student, photo)
 
     @classmethod
     def of(cls, path: str | Path, checkpoint: str = "best") -> Self:

@@ -109,7 +109,7 @@ def _inferred(
     upscale: Upscale = "whole",
     summarise: Summarise | None = None,
 ) -> Image.Image:
-    """The output for a picture at its own size, as export.forms.at_any_size has it.
+    """The output for a picture at its own size, as at_any_size of models has it.
 
     The last row and column fill it up at the lower right; a network is told of the filled picture.
     """

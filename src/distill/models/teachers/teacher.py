@@ -172,15 +172,18 @@ class Teacher(nn.Module):
         return digest.hexdigest()[:16]
 
 
-def at_any_size(network: nn.Module, photo: Tensor, multiple: int) -> Tensor:
-    """A network's output in [0, 1] for (N, 3, H, W), whose sides `multiple` need not divide.
+def at_any_size(
+    network: nn.Module, photo: Tensor, multiple: int = 32, sides: tuple[int, int] | None = None
+) -> Tensor:
+    """A network's output for (N, 3, H, W), whose sides `multiple` need not divide.
 
-    The photo is filled up at its right and lower edge, and the output is cut again.
+    The photo is filled up at its right and lower edge, and the output is cut again. `sides` are the
+    photo's where a tracer sees no shapes.
     """
-    height, width = photo.shape[-2:]
+    height, width = sides or photo.shape[-2:]
     edges = (0, -width % multiple, 0, -height % multiple)
     padded = F.pad(photo, edges, mode="replicate") if any(edges) else photo
-    return network(padded)[..., :height, :width].clamp(0, 1)
+    return network(padded)[..., :height, :width]
 
 
 def check_typed(setting: str, typed: bool) -> None:
