@@ -96,11 +96,11 @@ def test_only_what_decides_the_outcome_must_agree():
 def test_pictures_a_step_must_agree_whichever_processes_take_them():
     one, two = composed(), composed("trainer.devices=2")
     accumulated = composed("trainer.accumulate=2")
-    assert differences(two, one) == {"trainer.accumulate": (2, 1)}
+    assert differences(two, one) == {"trainer.accumulate × devices": (2, 1)}
     assert differences(two, accumulated) == {}
     assert differences(one, composed("trainer.devices=auto")) == {}  # any number
     nodes = composed("trainer.devices=2", "trainer.num_nodes=2")
-    assert differences(nodes, two) == {"trainer.accumulate": (4, 2)}
+    assert differences(nodes, two) == {"trainer.accumulate × devices": (4, 2)}
 
 
 def test_a_list_that_an_older_run_does_not_know_is_empty():

@@ -301,7 +301,8 @@ def differences(old: Training, new: Training) -> dict[str, tuple[Any, Any]]:
     then, now = _in_use(old), _in_use(new)
     if all(isinstance(each.trainer.devices, int) for each in (old, new)):  # `auto` is any number
         for each, machine in ((then, old.trainer), (now, new.trainer)):
-            each["trainer"]["accumulate"] *= abs(int(machine.devices)) * machine.num_nodes
+            batches = each["trainer"].pop("accumulate") * abs(int(machine.devices))
+            each["trainer"]["accumulate × devices"] = batches * machine.num_nodes
     both = flat(_completed(then, now)), flat(now)
     a, b = ({key: value for key, value in each.items() if value != []} for each in both)
     keys = [key for key in sorted(a.keys() | b.keys()) if a.get(key) != b.get(key)]
