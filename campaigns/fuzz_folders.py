@@ -27,10 +27,11 @@ from distill.config.settings.training import Prepare, Train
 from distill.core.terms import Licence, Terms, read_terms
 from distill.data import photo_table
 from distill.data.cards.terms import terms_section
+from distill.data.dropped import content_line
 from distill.data.manifest import Manifest
 from distill.data.pairs import find_pairs
 from distill.data.photos import BadPhoto, Photo, find_photos, read_photo
-from distill.data.takedown import content_line, report_takedown, set_with_takedown, with_takedown
+from distill.data.takedown import report_takedown, set_with_takedown, with_takedown
 from distill.data.terms import keep_terms, kept_terms, state_terms, terms_of
 from distill.eval_fid.line_scores import teacher_of
 from distill.eval_fid.training_pictures import pictures_of

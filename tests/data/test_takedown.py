@@ -8,10 +8,10 @@ import yaml
 
 from distill.core.errors import DistillError
 from distill.core.terms import Terms
+from distill.data.dropped import content_line
 from distill.data.photo_table import PhotoRow, write_rows, write_sides
 from distill.data.photos import Photo
 from distill.data.takedown import (
-    content_line,
     note_published,
     report_takedown,
     set_with_takedown,

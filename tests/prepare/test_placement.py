@@ -132,14 +132,16 @@ def test_thumbnails_are_only_looked_at_when_a_photo_is_new(folder, root, monkeyp
 def test_dropped_photos_are_named_by_path_by_file_and_by_pair(folder, root, tmp_path):
     add(folder / "deep" / "er", 20)
     add(folder / "deep", 21)
+    add(folder / "client" / "a", 22)
+    add(folder / "clients", 23)  # another folder
     photos = {photo.key: photo.pair_name for photo in find_photos(folder)}
-    lines = ["deep/er/20.png", "21.png", f"{photos['3.png']}.png"]
+    lines = ["deep/er/20.png", "21.png", f"{photos['3.png']}.png", "client/"]
     with warnings.catch_warnings():
         warnings.simplefilter("error")  # every line names a photo
         report = make(folder, root, drop=listed(tmp_path, *lines))
-    assert set(sides(root)) == {str(i) for i in range(16) if i != 3}
-    assert report.counts["dropped"] == 3
-    assert json.loads((root / "dataset.json").read_text())["counts"]["dropped"] == 3
+    assert set(sides(root)) == {*map(str, range(16)), "23"} - {"3"}
+    assert report.counts["dropped"] == 4
+    assert json.loads((root / "dataset.json").read_text())["counts"]["dropped"] == 4
 
 
 def test_dropping_removes_the_pairs_and_the_set_remembers(folder, root, tmp_path):

@@ -19,13 +19,13 @@ from distill.curate.curation_page import SORTED_BY, write_page
 from distill.curate.pair_scores import available_landmarks, measure
 from distill.curate.style_change import style_change
 from distill.curate.verdicts import Verdict, verdicts
-from distill.data.dropped import drop_list
+from distill.data.dropped import content_line, drop_list
 from distill.data.duplicates import find_near_duplicates
 from distill.data.pairs import Pair, find_pairs
 from distill.data.photo_table import DROPPED, read_dropped, write_dropped
 from distill.data.photos import Photo, Side
 from distill.data.split import NO_EDGES
-from distill.data.takedown import content_line, report_takedown
+from distill.data.takedown import report_takedown
 
 OUTPUT = "data/curation"
 MUCH = 0.3  # share left out that is more often wrong limits than a bad set

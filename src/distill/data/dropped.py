@@ -1,8 +1,8 @@
 """What is left out of a set for good: ROOT/dropped.txt, one picture a line.
 
-A line is a photo's path below its folder, its bare file name, the name of a PNG of the set, or
-`sha256:HASH BYTES NAME`, which keeps copies out too, whatever they are called. Lists add up; what
-restore=FILE names is let in again.
+A line is a photo's path below its folder, its bare file name, a folder of photos (`anna/`), the
+name of a PNG of the set, or `sha256:HASH BYTES NAME`, which keeps copies out too, whatever they are
+called. Lists add up; what restore=FILE names is let in again.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ def drop_list(
     lines += _content_lines(alike, lines)
     out |= {photo.pair_name for photo in alike}
     before = _named(kept, meanings)
-    before |= {Photo(Path(), name).pair_name for _, _, name in _contents(kept)}
+    before |= {Photo(Path(), name).pair_name for *_, name in contents_named(kept)}
     unknown = [line for line in (*drop, *restore) if not meanings[line]]
     return DropList(lines, out, out - before, unknown, restored - out)
 
@@ -80,7 +80,7 @@ def _without_restored(
     Of a bare name that several photos have, the others stay out by their paths, whose meanings are
     added.
     """
-    contents = {(size, digest) for size, digest, name in _contents(lines) if name in restore}
+    contents = {each[:2] for each in contents_named(lines) if each[2] in restore}
     again = [photo for photo in photos if photo.pair_name in restored]
     contents |= {content for photo in again if (content := _content(photo))}
     shared = [line for line in lines if meanings[line] & restored]
@@ -92,7 +92,7 @@ def _without_restored(
         for line in lines
         if line not in restore
         and not meanings[line] & restored
-        and not {each[:2] for each in _contents([line])} & contents
+        and not {each[:2] for each in contents_named([line])} & contents
     ]
     return stay + [path for path in paths if path not in stay]
 
@@ -104,21 +104,26 @@ def _named(lines: Iterable[str], meanings: Mapping[str, set[str]]) -> set[str]:
 
 def copies(photos: Iterable[Photo], lines: Sequence[str]) -> list[Photo]:
     """The photos whose content a line names, whatever they are called."""
-    known = {each[:2] for each in _contents(lines)}
-    sizes = {size for size, _ in known}
-    return [p for p in photos if sizes and _size(p) in {*sizes, -1} and _content(p) in known]
+    known = {each[:2] for each in contents_named(lines)}
+    sizes = {-1, *(size for size, _ in known)}
+    return [p for p in photos if known and _size(p) in sizes and _content(p) in known]
 
 
 def _content_lines(photos: Iterable[Photo], lines: Sequence[str]) -> list[str]:
     """Lines for the content of these photos, but for those whose name has one; none for a file
     that cannot be read."""
-    there = {name for _, _, name in _contents(lines)}
+    there = {name for *_, name in contents_named(lines)}
     names = {_NO_LINE.sub("?", photo.key): photo for photo in photos}
     found = ((name, _content(photo)) for name, photo in names.items() if name not in there)
     return [f"sha256:{of[1]} {of[0]} {name}" for name, of in found if of]
 
 
-def _contents(lines: Iterable[str]) -> list[tuple[int, str, str]]:
+def content_line(path: Path) -> str:
+    """What a file is known by wherever it is copied to, and whatever it is called there."""
+    return f"sha256:{sha256(path)} {path.stat().st_size} {path.name}"
+
+
+def contents_named(lines: Iterable[str]) -> list[tuple[int, str, str]]:
     """Bytes, hash and name in those lines that name a content."""
     found = map(_CONTENT.fullmatch, lines)
     return [(int(each[2]), each[1], each[3]) for each in found if each]
@@ -154,9 +159,11 @@ def _meanings(
     known = {photo.pair_name: (photo.key, photo.folder) for photo in photos}
     gone = rows.keys() - known.keys()
     known |= {pair: (literal_eval(rows[pair].key), rows[pair].folder) for pair in gone}
+    folders = [line for line in lines if line.endswith("/")]
     for pair, (key, folder) in known.items():
         inside = key.removeprefix(f"{folder}/") if folder else key
-        for line in {key, inside, inside.rpartition("/")[2]} & meanings.keys():
+        above = {line for line in folders if key.startswith(line) or inside.startswith(line)}
+        for line in above | ({key, inside, inside.rpartition("/")[2]} & meanings.keys()):
             meanings[line].add(pair)
     for line in lines:
         if line.endswith(".png") and (pair := pair_of(line)) in known.keys() | pairs:

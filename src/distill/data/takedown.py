@@ -15,7 +15,6 @@ from ast import literal_eval
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import Any, NamedTuple
 
 import yaml
 
@@ -25,24 +24,23 @@ from distill.core import plugins
 from distill.core.errors import DistillError, counted
 from distill.core.files import cache_folder, home_path, real_path, sha256, write_whole
 from distill.core.terms import TAKEN_DOWN, Licence, Terms
+from distill.data.dropped import content_line, contents_named, copies
 from distill.data.manifest import manifest_at
-from distill.data.photo_table import RUN_PAIRS, pair_of, read_rows, read_sides
+from distill.data.photo_table import (
+    RUN_PAIRS,
+    PhotoRow,
+    pair_of,
+    read_dropped,
+    read_rows,
+    read_sides,
+)
+from distill.data.photos import Photo
 from distill.data.set_files import KEPT
 
 TAKEDOWN, PUBLISHED = "takedown.txt", "published.txt"
 NETWORKS = {".ckpt", ".onnx", ".safetensors"}
 SHOWN = 12  # lines
 _PICTURE = re.compile(r"picture (\S+) (.+)")
-_CONTENT = re.compile(r"sha256:([0-9a-f]{64}) (\d{1,18}) (.+)")
-
-Content = tuple[int, str]  # bytes and SHA-256 of a file
-
-
-class Record(NamedTuple):
-    """What a takedown.txt names: pictures, by pair name the photo's key, and files by content."""
-
-    pictures: dict[str, str]
-    contents: dict[Content, str]
 
 
 def report_takedown(
@@ -60,9 +58,9 @@ def report_takedown(
     pictures that may be used again.
     """
     folder = own or root
-    if back := {*restored} & _read(folder / TAKEDOWN).pictures.keys():
+    if back := {*restored} & _pictures(folder / TAKEDOWN).keys():
         for file in (folder / TAKEDOWN, *runs.rglob(TAKEDOWN)):
-            _write(file, _lifted(_lines(file), back))
+            _write(file, _lifted(read_dropped(file), back))
     if not pictures:
         return
     sets = dict(_sets_with(root, pictures))
@@ -74,24 +72,20 @@ def report_takedown(
         exported = ", its exports too" if (run / "export").is_dir() else ""
         places.append(f"run    {run}: its student {why}{exported}; its previews may show them")
     for each in (root, *sets, *trained):
-        places += [f"public {where}: pushed from {each}" for where in _lines(each / PUBLISHED)]
+        pushed = read_dropped(each / PUBLISHED)
+        places += [f"public {where}: pushed from {each}" for where in pushed]
     kept = [path for path in cache_folder().rglob("*.png") if pair_of(path.name) in pictures]
-    page = [path for path in (Path("data/curation") / root.name,) if path.is_dir()]
-    places += [f"copy   {path}" for path in (*kept, *page)]
-    many = counted(len(pictures), "picture")
-    head = f"{time.strftime('%Y-%m-%d %H:%M')} left out {many}; places known to hold them: "
-    head += str(len(places))
+    if (page := Path("data/curation") / root.name).is_dir():
+        kept.append(page)
+    places += [f"copy   {path}" for path in kept]
+    head = f"{time.strftime('%Y-%m-%d %H:%M')} left out {counted(len(pictures), 'picture')}; "
+    head += f"places known to hold them: {len(places)}"
     named = [f"picture {p} {json.dumps(key, ensure_ascii=False)}" for p, key in pictures.items()]
     made = [line for run in trained for line in _files_of(run)]
-    for each in (folder, *trained):
-        _write(each / TAKEDOWN, [*_lines(each / TAKEDOWN), head, *named, *contents, *made, *places])
+    for file in (folder / TAKEDOWN, *(run / TAKEDOWN for run in trained)):
+        _write(file, [*read_dropped(file), head, *named, *contents, *made, *places])
     shown = "\n".join(places[:SHOWN])
     print(f"{head}; nothing of it is deleted, {folder / TAKEDOWN} names all\n{shown}".rstrip())
-
-
-def content_line(path: Path) -> str:
-    """What a file is known by wherever it is copied to, and whatever it is called there."""
-    return f"sha256:{sha256(path)} {path.stat().st_size} {path.name}"
 
 
 def with_takedown(terms: Terms, path: Path) -> Terms:
@@ -107,9 +101,15 @@ def set_with_takedown(terms: Terms, root: Path) -> Terms:
     return _beside(terms, len(_held(root, None)), "that it holds")
 
 
+def learnt_before(run: Path) -> dict[str, str]:
+    """The pictures that a run learnt from before its set left them out: by pair name the key."""
+    names = (name for name, _ in read_sides(run / RUN_PAIRS))
+    return _among(_pictures(run / TAKEDOWN), names)
+
+
 def note_published(folder: Path, where: str) -> None:
     """Remember where what lies in this folder was pushed to."""
-    _write(folder / PUBLISHED, dict.fromkeys([*_lines(folder / PUBLISHED), where]))
+    _write(folder / PUBLISHED, dict.fromkeys([*read_dropped(folder / PUBLISHED), where]))
 
 
 def _beside(terms: Terms, count: int, whose: str) -> Terms:
@@ -125,12 +125,10 @@ def _of_run(run: Path, seen: set[Path]) -> dict[str, str]:
     one did that it started from or was taught by."""
     if real_path(run) in seen:
         return {}
-    found, parents = _read(run / TAKEDOWN).pictures, set[Path]()
-    with suppress(OSError, ValueError, yaml.YAMLError, RecursionError, AttributeError):
-        roots, parents = _made_from(yaml.safe_load((run / "config.yaml").read_text()))
-        names = {name for name, _ in read_sides(run / RUN_PAIRS)} or None
-        for root in roots:
-            found |= _held(root, names)
+    found, (roots, parents) = _pictures(run / TAKEDOWN), _made_from(run)
+    names = {name for name, _ in read_sides(run / RUN_PAIRS)} or None
+    for root in roots:
+        found |= _held(root, names)
     for parent in parents:
         if (parent / "config.yaml").is_file():
             found |= _of_run(parent, {*seen, real_path(run)})
@@ -141,11 +139,8 @@ def _of_copy(path: Path) -> int:
     """How many pictures were taken down that such a file was made with, wherever it lies now."""
     runs = (file for depth in ("*", "*/*") for file in Path("runs").glob(f"{depth}/{TAKEDOWN}"))
     for file in (*_records(path.parent), *runs):
-        record = _read(file)
-        sizes = {size for size, _ in record.contents}
-        with suppress(OSError):
-            if path.stat().st_size in sizes and _content(path) in record.contents:
-                return len(record.pictures)
+        if copies([Photo(path, path.name)], read_dropped(file)):
+            return len(_pictures(file))
     return 0
 
 
@@ -154,17 +149,18 @@ def _held(root: Path, learnt: set[str] | None) -> dict[str, str]:
     names of the pairs that a run `learnt`, those among them."""
     found = dict[str, str]()
     for file in _records(root):
-        record, of = _read(file), file.parent.parent if file.parent.name == KEPT else file.parent
+        pictures = _pictures(file)
+        of = file.parents[1] if file.parent.name == KEPT else file.parent
         if learnt is not None and (real_path(of) == real_path(root) or not root.exists()):
-            found |= _among(record.pictures, learnt)
+            found |= _among(pictures, learnt)
         if real_path(of) == real_path(root):
             continue
-        for name, here in _same_files(root, record.contents):
+        for name, here in _same_files(root, read_dropped(file)):
             if learnt is None or here in learnt:
-                found[pair_of(name)] = record.pictures.get(pair_of(name), name)
+                found[pair_of(name)] = pictures.get(pair_of(name), name)
         with suppress(DistillError):  # of the same photos, by another teacher or of another size
             if (photos := _photos_of(of)) and photos == _photos_of(root):
-                there = _among(record.pictures, _rows(root))
+                there = _among(pictures, (row.pair for row in _rows(root)))
                 found |= there if learnt is None else _among(there, learnt)
     return found
 
@@ -178,20 +174,19 @@ def _among(pictures: Mapping[str, str], names: Iterable[str]) -> dict[str, str]:
     }
 
 
-def _same_files(root: Path, contents: Mapping[Content, str]) -> Iterator[tuple[str, str]]:
-    """Files below `root` of these contents: the name in the record, and the one there."""
-    sizes = {size for size, _ in contents}
-    for top, _, names in os.walk(root) if sizes else ():
-        for name in names:
-            path = Path(top, name)
-            with suppress(OSError):
-                if path.stat().st_size in sizes and (of := contents.get(_content(path))):
-                    yield of, name
+def _same_files(root: Path, lines: Sequence[str]) -> Iterator[tuple[str, str]]:
+    """Files below `root` whose content a line names: the name in the line, and the one there."""
+    names = {each[:2]: each[2] for each in contents_named(lines)}
+    files = (Path(top, file) for top, _, found in os.walk(root) for file in found) if names else ()
+    for photo in copies((Photo(path, path.name) for path in files), lines):
+        yield names[photo.local.stat().st_size, sha256(photo.local)], photo.key
 
 
-def _rows(root: Path) -> set[str]:
-    rows = {**read_rows(root), **read_rows(root / KEPT)}
-    return {pair for pair, row in rows.items() if row.side}
+def _rows(root: Path) -> list[PhotoRow]:
+    """The photos of which the set has pairs; none of a damaged list."""
+    with suppress(DistillError):
+        return [row for at in (root, root / KEPT) for row in read_rows(at).values() if row.side]
+    return []
 
 
 def _photos_of(root: Path) -> str:
@@ -211,10 +206,6 @@ def _near(root: Path) -> Iterator[Path]:
         yield from Path("data", kind).glob("*")
 
 
-def _content(path: Path) -> Content:
-    return path.stat().st_size, sha256(path)
-
-
 def _files_of(run: Path) -> list[str]:
     """Lines for a run's checkpoints and exported files."""
     files = sorted(path for path in run.rglob("*") if path.suffix in NETWORKS and path.is_file())
@@ -223,22 +214,21 @@ def _files_of(run: Path) -> list[str]:
     return []
 
 
-def _read(path: Path) -> Record:
-    """What a list names; lines of another form, as places, are left out."""
-    lines = _lines(path)
+def _pictures(file: Path) -> dict[str, str]:
+    """What a list names: by pair name the photo's key."""
     pictures = dict[str, str]()
-    for found in filter(None, map(_PICTURE.fullmatch, lines)):
+    for found in filter(None, map(_PICTURE.fullmatch, read_dropped(file))):
         with suppress(ValueError, RecursionError):
             pictures[found[1]] = str(json.loads(found[2]))
-    contents = filter(None, map(_CONTENT.fullmatch, lines))
-    return Record(pictures, {(int(each[2]), each[1]): each[3] for each in contents})
+    return pictures
 
 
 def _lifted(lines: Iterable[str], pairs: set[str]) -> Iterator[str]:
     """The lines without those of these pairs."""
     for line in lines:
-        picture, content = _PICTURE.fullmatch(line), _CONTENT.fullmatch(line)
-        if not (picture and picture[1] in pairs) and not (content and pair_of(content[3]) in pairs):
+        picture = _PICTURE.fullmatch(line)
+        named = [picture[1]] if picture else [pair_of(name) for *_, name in contents_named([line])]
+        if not pairs.intersection(named):
             yield line
 
 
@@ -247,32 +237,19 @@ def _write(path: Path, lines: Iterable[str]) -> None:
         write_whole(path, "".join(f"{line}\n" for line in lines).encode(errors="surrogateescape"))
 
 
-def _lines(path: Path) -> list[str]:
-    with suppress(OSError):
-        text = path.read_bytes().decode(errors="surrogateescape")
-        return [line.removesuffix("\r") for line in text.split("\n") if line]
-    return []
-
-
 def _sets_with(root: Path, pictures: Mapping[str, str]) -> Iterator[tuple[Path, int]]:
     """Other sets, below data/ and beside this one, with pairs of these names, and how many."""
     keys = {*pictures.values()}
     for real, each in sorted({real_path(path): path for path in _near(root)}.items()):
-        for files in (each, each / KEPT):
-            with suppress(DistillError):  # a damaged list
-                rows = [row for row in read_rows(files).values() if row.side]
-                count = sum(r.pair in pictures or literal_eval(r.key) in keys for r in rows)
-                if count and real != real_path(root):
-                    yield each, count
+        count = sum(r.pair in pictures or literal_eval(r.key) in keys for r in _rows(each))
+        if count and real != real_path(root):
+            yield each, count
 
 
 def _trained_on(sets: set[Path], pictures: Mapping[str, str], runs: Path) -> dict[Path, str]:
     """The runs whose students learnt from one of the pictures in one of these sets, or started
     from or were taught by such a student, and which of these it was."""
-    known = dict[Path, tuple[set[Path], set[Path]]]()
-    for path in sorted(runs.rglob("config.yaml")):
-        with suppress(OSError, ValueError, yaml.YAMLError, RecursionError, AttributeError):
-            known[path.parent] = _made_from(yaml.safe_load(path.read_text()))
+    known = {f.parent: _made_from(f.parent) for f in sorted(runs.rglob("config.yaml"))}
 
     def learnt(run: Path) -> bool:
         names = [name for name, _ in read_sides(run / RUN_PAIRS)]
@@ -288,16 +265,19 @@ def _trained_on(sets: set[Path], pictures: Mapping[str, str], runs: Path) -> dic
     return found
 
 
-def _made_from(trained: dict[str, Any]) -> tuple[set[Path], set[Path]]:
+def _made_from(run: Path) -> tuple[set[Path], set[Path]]:
     """The set that a run learnt from, and the folders in which the student that it started from,
-    or that was its teacher, lies."""
-    roots = [str((trained.get("data") or {}).get("root") or "")]
-    with suppress(DistillError):
-        if not roots[0] and isinstance(source := settings_of(trained), PhotoSource):
-            from distill.data.kinds.chosen import data_source  # PyTorch, which pages do without
+    or that was its teacher, lies; none by damaged settings."""
+    with suppress(OSError, ValueError, yaml.YAMLError, RecursionError, AttributeError):
+        trained = yaml.safe_load((run / "config.yaml").read_text())
+        roots = [str((trained.get("data") or {}).get("root") or "")]
+        with suppress(DistillError):
+            if not roots[0] and isinstance(source := settings_of(trained), PhotoSource):
+                from distill.data.kinds.chosen import data_source  # PyTorch, unlike pages
 
-            roots = [str(data_source(source).root)]
-    named = (trained.get("init"), (trained.get("teacher") or {}).get("path"))
-    paths = [real_path(home_path(each)) for each in named if isinstance(each, str)]
-    parents = {up for path in paths for up in (path, *path.parents[:2])}
-    return {real_path(home_path(each)) for each in roots if each}, parents
+                roots = [str(data_source(source).root)]
+        named = (trained.get("init"), (trained.get("teacher") or {}).get("path"))
+        paths = [real_path(home_path(each)) for each in named if isinstance(each, str)]
+        parents = {up for path in paths for up in (path, *path.parents[:2])}
+        return {real_path(home_path(each)) for each in roots if each}, parents
+    return set(), set()

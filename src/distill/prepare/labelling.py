@@ -220,9 +220,8 @@ def _label(
     report = build_set(found, maker, made_with, root, sides, **sources.drop_lists(settings))
     keep_terms(root, settings)
     print(report)
-    if report.newly or report.restored:
-        runs, contents = Path(getattr(settings, "runs", "runs")), report.contents
-        report_takedown(root, report.newly, runs, contents=contents, restored=report.restored)
+    runs, contents = Path(getattr(settings, "runs", "runs")), report.contents
+    report_takedown(root, report.newly, runs, contents=contents, restored=report.restored)
     return report
 
 

@@ -22,6 +22,7 @@ from distill.core.progress import bar
 from distill.data import photo_table
 from distill.data.address import Address
 from distill.data.decode import is_whole
+from distill.data.dropped import content_line
 from distill.data.manifest import (
     Manifest,
     devices_at,
@@ -33,7 +34,6 @@ from distill.data.manifest import (
 )
 from distill.data.photo_table import SIDES, SKIPPED
 from distill.data.photos import Photo, Side
-from distill.data.takedown import content_line
 from distill.prepare.pair_maker import PairJob, PairMaker, make_pairs, plan, write_pngs
 from distill.prepare.placement import Placement, place_photos
 from distill.prepare.whole_photos import whole_pictures
