@@ -54,6 +54,20 @@ def test_more_parts_never_loosen(first, more):
     assert one.permitted("hub", False) == one
 
 
+def test_a_later_word_names_what_the_same_photos_were_under_before():
+    def rows(cliff, when):
+        said = {"photos: 2 by Azure": "CC BY 4.0", "photos: 3 by Cliff": cliff}
+        return [Licence.from_text(of, text, "", True, f"stated {when}") for of, text in said.items()]
+
+    first = Terms((Licence("photos"),)).amended(rows("CC BY-NC 4.0", "2026-01-01 00:00:00"))
+    assert [e.note for e in first.chain] == ["stated 2026-01-01 00:00:00"] * 2
+    later = first.amended(rows("CC0", "2026-01-02 00:00:00"))
+    assert [(e.of, e.text, e.note) for e in later.chain] == [
+        ("photos: 2 by Azure", "CC BY 4.0", "stated 2026-01-01 00:00:00"),
+        ("photos: 3 by Cliff", "CC0", "stated 2026-01-02 00:00:00, before CC BY-NC 4.0"),
+    ]
+
+
 def test_permission_is_recorded_and_goes_to_nobody_else():
     stated = Licence.from_text("pictures", "CC BY 4.0", stated=True)
     terms = Terms((Licence.from_text("teacher", ANIME), stated)).permitted("train", True)

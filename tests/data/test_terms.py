@@ -24,8 +24,8 @@ from distill.core.terms import NOTE, TAKEN_DOWN, Licence, Terms
 from distill.data import terms
 from distill.data.address import Address
 from distill.data.manifest import Manifest, write_manifest
-from distill.data.photo_table import PhotoRow, write_rows
-from distill.data.photo_terms import PhotoTerms, photo_links, read_photo_terms
+from distill.data.photo_table import PhotoRow, write_rows, write_sides
+from distill.data.photo_terms import PhotoTerms, photo_links, read_photo_terms, terms_by_row
 from distill.data.photos import Photo
 from distill.models import zoo
 
@@ -204,6 +204,34 @@ def test_terms_of_photos_by_folder_and_photo(here):
     assert of_run(*words).commercial == "yes"
     (here / "p/terms.csv").unlink()  # what was said stays
     assert of_run(*words).commercial == "yes"
+
+
+def test_a_run_keeps_the_terms_of_pictures_that_its_set_left_out(here: Path) -> None:
+    keys = ("azure/a.jpg", "azure/b.jpg", "cliff/c.jpg")
+    (here / "p").mkdir()
+    (here / "p/terms.csv").write_text("photo,author,licence\nazure/,Azure,MIT\ncliff/,Cliff,CC0\n")
+    words = ["style=toon", "photos=p", "data.root=set"]
+    names = [Photo(Path(), key).pair_name for key in keys]
+    run = labelled(here / "set", *keys) and here / "runs/a"
+    path = checkpoint(run / "checkpoints/last.ckpt", *words, terms=of_run(*words).plain())
+    (run / "config.yaml").write_text("photos: p\n")
+    write_sides(run / "pairs.tsv", [(f"{name}.png", "train") for name in names[1:]])
+    before = terms.terms_of(path).chain
+    assert [e.of for e in before[1:]] == ["photos: 2 by Azure", "photos: 1 by Cliff"]
+    out = [f'picture {name} "{key}"\n' for name, key in zip(names, keys, strict=True)][:2]
+    (run / "takedown.txt").write_text("".join(out))
+    shutil.rmtree(here / "set")
+    labelled(here / "set", keys[2])
+    after = {e.of: e.text for e in terms.terms_of(path).chain if e.of.startswith("photos")}
+    # The first of Azure's was a test picture: the run did not learn from it.
+    assert after == {"photos: 1 by Azure": "MIT", "photos: 1 by Cliff": "CC0"}
+
+
+def test_rows_that_no_photo_fits_are_named() -> None:
+    of = {name: PhotoTerms(name) for name in ("a/", "a/b.jpg", "*", "c/", "*.png")}
+    listed, idle = terms_by_row(["a/b.jpg", "d.jpg"], of)
+    assert [each.author for each in listed] == ["a/b.jpg", "*"]
+    assert idle == ["*.png", "c/"]
 
 
 @pytest.mark.parametrize(

@@ -36,7 +36,7 @@ KNOWN: Mapping[str, tuple[str, Answer, Answer, Answer]] = {
     "CC BY-NC 4.0": ("cc-by-nc-4.0", "no", "no", "yes"),
     "CC BY-NC-SA 4.0": ("cc-by-nc-sa-4.0", "no", "yes", "yes"),
 }
-_ROW = re.compile(r"((?:.*: )?(?:photos|pictures [^:]+)): [\d,]+(?: by .+)?")
+_ROW = re.compile(r"((?:.*: )?(?:photos|pictures [^:]+)): [\d,]+( by .+)?")
 _FORBIDS = re.compile(r"(?i)non[- ]?commercial|not? (?:for )?commercial|research|\bNC\b")
 
 
@@ -239,7 +239,14 @@ def stated_on(seconds: float) -> str:
 
 
 def _dated(word: Licence, old: Iterable[Licence]) -> Licence:
-    before = "; ".join(dict.fromkeys(e.text for e in old))
+    """With its date, and what the `old` ones said before, but for photos of another author."""
+
+    def authors(*links: Licence) -> set[str]:
+        rows = map(_ROW.fullmatch, (each.of for each in links))
+        return {row[2] for row in rows if row and row[2]}
+
+    earlier = [e.text for e in old if len(authors(word, e)) < 2]
+    before = "; ".join(each for each in dict.fromkeys(earlier) if each not in (UNSAID, word.text))
     when = word.note.partition(",")[0] or stated_on(time.time())
     return replace(word, note=f"{when}, before {before}" if before else when)
 

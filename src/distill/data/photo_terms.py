@@ -94,20 +94,19 @@ def written_on(folders: Iterable[Path | Address]) -> str:
     return stated_on(max((f.stat().st_mtime for f in files if f.is_file()), default=time.time()))
 
 
-def rows_of(keys: Iterable[str], rows: Rows) -> list[str | None]:
-    """The row of each photo below the folder: its own, that of its innermost folder, of its file's
-    name, or the longest pattern."""
+def terms_by_row(keys: Iterable[str], rows: Rows) -> tuple[list[PhotoTerms], list[str]]:
+    """What the row of each photo below the folder says: its own, that of its innermost folder, of
+    its file's name, or the longest pattern; and the rows that no photo fits."""
     patterns = sorted((each for each in rows if "*" in each or "?" in each), key=len)[::-1]
-
-    def row_of(key: str) -> str | None:
-        name = key.rpartition("/")[2]
+    listed, idle = list[PhotoTerms](), {*rows}
+    for key in keys:
         above = [key[:i] for i, letter in enumerate(key) if letter == "/"][::-1]
-        for each in (key, *(form for folder in above for form in (f"{folder}/", folder)), name):
-            if each in rows:
-                return each
-        return next((each for each in patterns if fnmatchcase(key, each)), None)
-
-    return [row_of(key) for key in keys]
+        forms = (form for folder in above for form in (f"{folder}/", folder))
+        names = [each for each in (key, *forms, key.rpartition("/")[2]) if each in rows]
+        names += [each for each in patterns if fnmatchcase(key, each)]
+        listed.append(rows[names[0]] if names else PhotoTerms())
+        idle -= {*names}
+    return listed, sorted(idle)
 
 
 def photo_links(of: str, said: Iterable[PhotoTerms], note: str = "") -> list[Licence]:

@@ -49,12 +49,12 @@ from distill.data.photo_terms import (
     PhotoTerms,
     photo_links,
     read_photo_terms,
-    rows_of,
+    terms_by_row,
     written_on,
 )
 from distill.data.photos import walk
 from distill.data.set_files import KEPT, SetMetadataStore
-from distill.data.takedown import with_takedown
+from distill.data.takedown import learnt_before, with_takedown
 from distill.models import zoo
 from distill.models.network_file import is_network_file, read_description
 from distill.models.teachers.trained_run import checkpoint_at
@@ -96,7 +96,7 @@ def _terms_of(path: Path, depth: int) -> Terms:
         kept = read_terms((run / TERMS).read_text(errors="replace"))
         terms = replace(terms.amended(kept.chain), permission=kept.permission or terms.permission)
     of = {pictures_of(each.of) for each in terms.chain}
-    now = terms_of_run(seen_from_here(trained, path), depth).chain
+    now = terms_of_run(seen_from_here(trained, path), depth, run=run).chain
     return terms.amended(each for each in now if pictures_of(each.of) in of)
 
 
@@ -124,7 +124,7 @@ def state_terms(checkpoint: Path, licence: LicenceSettings, typed: Training | No
     terms = before = _terms_of(checkpoint, 0)
     if typed is not None:
         of = {pictures_of(each.of) for each in terms.chain}
-        now = terms_of_run(typed, fresh=True).chain
+        now = terms_of_run(typed, fresh=True, run=run).chain
         terms = terms.amended((e for e in now if pictures_of(e.of) in of), fresh=True)
         terms = terms.permitted("train", licence.i_have_permission)
     elif licence.pictures is not None:
@@ -145,15 +145,17 @@ def described_terms(said: Description) -> Terms:
     return Terms((of,))
 
 
-def terms_of_run(trained: Training, depth: int = 0, fresh: bool = False) -> Terms:
-    """The terms of a run by its settings, and by what its pictures say now; `fresh`: its settings
-    are typed now."""
+def terms_of_run(
+    trained: Training, depth: int = 0, fresh: bool = False, run: Path | None = None
+) -> Terms:
+    """The terms of a run by its settings, and by what its pictures say now, those among them that
+    its set left out since the `run` learnt from them; `fresh`: its settings are typed now."""
     stated, links = trained.licence.pictures, list[Licence]()
     try:
         if isinstance(trained, Train):
             source = data_source(trained)
             named = str(source.root) if source.on_disk else "of a loader"
-            listed = terms_of_photos(named, trained)
+            listed = terms_of_photos(named, trained, run)
             links += _of_set(named, trained, stated, "", depth, listed, fresh=fresh)
         else:
             data = getattr(trained, "data", None)
@@ -249,8 +251,9 @@ class ListedTerms(NamedTuple):
     note: str
 
 
-def terms_of_photos(root: str, source: PhotoSource) -> ListedTerms:
-    """Raises DistillError for a terms.csv that is no such table."""
+def terms_of_photos(root: str, source: PhotoSource, run: Path | None = None) -> ListedTerms:
+    """Of the photos of a set, and those that it left out since a `run` learnt from them. Raises
+    DistillError for a terms.csv that is no such table."""
     if is_address(root):
         root = str(SetMetadataStore(Address(root)).folder)
     folders: Mapping[str, Path | Address] = {}
@@ -259,17 +262,16 @@ def terms_of_photos(root: str, source: PhotoSource) -> ListedTerms:
     tables = {name: read_photo_terms(folder) for name, folder in folders.items()}
     if not any(tables.values()):
         return ListedTerms([], [], "")
-    keys = {name: list[str]() for name in tables}
+    keys = learnt_before(run) if run else {}
     with suppress(DistillError):  # a damaged photos.tsv
-        for row in (read_rows(Path(root)) or read_rows(Path(root, KEPT))).values():
-            if row.side and row.folder in keys:
-                key = literal_eval(row.key)
-                keys[row.folder].append(key.removeprefix(f"{row.folder}/" if row.folder else ""))
+        rows = read_rows(Path(root)) or read_rows(Path(root, KEPT))
+        keys |= {row.pair: literal_eval(row.key) for row in rows.values() if row.side}
     listed, idle = list[PhotoTerms](), list[str]()
-    for name, rows in tables.items():
-        matches = rows_of(keys[name], rows)
-        listed += [PhotoTerms() if row is None else rows[row] for row in matches]
-        idle += sorted(rows.keys() - {*matches})
+    for name, table in tables.items():
+        inside = f"{name}/" if name else ""
+        below = (key.removeprefix(inside) for key in keys.values() if key.startswith(inside))
+        found, unused = terms_by_row(below, table)
+        listed, idle = listed + found, idle + unused
     return ListedTerms(listed, idle, written_on(folders.values()))
 
 
@@ -300,20 +302,19 @@ def check_stated(stated: LicenceSettings | SetCard, source: Training | PhotoSour
 def _picture_folders(source: Training | PhotoSource) -> Iterator[Path]:
     """The folders of this machine that a set or run takes pictures from, or was labelled from."""
     data = getattr(source, "data", None)
-    named = [getattr(data, key, None) for key in ("root", "a", "b")]
+    named = (getattr(data, key, None) for key in ("root", "a", "b"))
+    folders = [home_path(each) for each in named if each and not is_address(each)]
     if (
         isinstance(source, PhotoSource)
         and source.data.kind != "demo"
         and source.teacher is not None
     ):
-        for each in (source.photos, source.val_photos or []):
-            named += [each] if isinstance(each, str) else each
-    for each in filter(None, named):
-        if not is_address(each):
-            yield (folder := home_path(each))
-            with suppress(DistillError):
-                if photos := (manifest_at(folder) or {}).get("photos"):
-                    yield from map(Path, photos.split(" + "))
+        folders += [f for f in sources.photo_folders(source).values() if isinstance(f, Path)]
+    for folder in folders:
+        yield folder
+        with suppress(DistillError):
+            if photos := (manifest_at(folder) or {}).get("photos"):
+                yield from map(Path, photos.split(" + "))
 
 
 def _of_pictures(folder: str, stated: str | None) -> tuple[Licence, ...]:
@@ -323,8 +324,7 @@ def _of_pictures(folder: str, stated: str | None) -> tuple[Licence, ...]:
     place, listed = home_path(folder), list[PhotoTerms]()
     if rows := read_photo_terms(place):
         files = (p.relative_to(place) for p in walk(place) if p.suffix.lower() in PICTURES)
-        matches = rows_of((file.as_posix() for file in files), rows)
-        listed = [PhotoTerms() if row is None else rows[row] for row in matches]
+        listed, _ = terms_by_row((file.as_posix() for file in files), rows)
     links = (*inherited, *photo_links(name, listed, written_on([place])))
     unsaid = not links or any(not each.licence for each in listed)
     return (*links, Licence.from_text(name, stated or "", stated=told)) if told or unsaid else links

@@ -15,6 +15,7 @@ from distill.data import sources
 from distill.data.cards.terms import one_line, terms_section
 from distill.data.kinds.chosen import data_source, seen_from_here
 from distill.data.manifest import counts_at
+from distill.data.photo_table import RUN_PAIRS, read_sides
 from distill.data.terms import terms_of, terms_of_photos
 from distill.runs.run_folder import run_named
 
@@ -34,22 +35,22 @@ class TermsReport(Report):
             terms_section(terms, "the student"),
         ]
         if isinstance(trained := chosen.settings(), PhotoSource) and trained.teacher is not None:
-            parts += ["## Photos", *_photos(seen_from_here(trained, checkpoint))]
+            parts += ["## Photos", *_photos(seen_from_here(trained, checkpoint), chosen.folder)]
         target = Path(output) if output else chosen.folder / "terms.md"
         write_whole(target, "\n\n".join(parts) + "\n")
         return target
 
 
-def _photos(source: PhotoSource) -> Iterator[str]:
+def _photos(source: PhotoSource, run: Path) -> Iterator[str]:
     """The sources of the photos, as terms.csv beside them counts them."""
     try:
         root = str(data_source(source).root)
         folders = [*sources.photo_folders(source).values()]
-        photo_terms = terms_of_photos(root, source).photos
+        photo_terms = terms_of_photos(root, source, run).photos
     except DistillError as error:
         yield str(error)
         return
-    counts = counts_at(Path(root)) or {}
+    counts = Counter(side for _, side in read_sides(run / RUN_PAIRS)) or counts_at(Path(root)) or {}
     pairs = ", ".join(
         f"{counts[side]:,} {side}" for side in ("train", "val", "test") if side in counts
     )

@@ -49,7 +49,7 @@ class Checkpoints(pl.Callback):
         self._between_steps = False
 
     def on_train_start(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:
-        now = terms_of_run(self.settings, fresh=True).chain
+        now = terms_of_run(self.settings, fresh=True, run=self.run.folder).chain
         terms = self._terms.amended(now, fresh=True)
         self._terms = terms.permitted("train", self.settings.licence.i_have_permission)
 
