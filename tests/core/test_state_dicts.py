@@ -9,6 +9,7 @@ import torch
 from onnx import numpy_helper
 from safetensors.torch import save_file
 from torch import nn
+from torch.optim import swa_utils
 
 from distill.core.errors import DistillError
 from distill.core.state_dicts import load_into, load_tensors, tensors_in_graph
@@ -48,6 +49,16 @@ def test_a_compiled_module_s_weights_have_their_plain_names(tmp_path):
     compiled = torch.compile(network)
     assert any(name.startswith("_orig_mod.") for name in compiled.state_dict())
     torch.save(compiled.state_dict(), tmp_path / "a.pt")
+    load_into(other, str(tmp_path / "a.pt"))
+    assert torch.equal(other[0].weight, network[0].weight)
+
+
+@pytest.mark.parametrize("wrap", [nn.DataParallel, swa_utils.AveragedModel])
+@pytest.mark.parametrize("compiled", [False, True])
+def test_so_have_those_of_parallel_and_averaged_models(tmp_path, wrap, compiled):
+    network, other = nn.Sequential(nn.Linear(2, 3)), nn.Sequential(nn.Linear(2, 3))
+    wrapped = wrap(torch.compile(network) if compiled else network)
+    torch.save(wrapped.state_dict(), tmp_path / "a.pt")
     load_into(other, str(tmp_path / "a.pt"))
     assert torch.equal(other[0].weight, network[0].weight)
 

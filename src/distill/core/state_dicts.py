@@ -17,6 +17,7 @@ from distill.core.files import home_path
 from distill.core.onnx_files import load_model
 
 COMPILED = "_orig_mod."  # in names of weights: torch.compile's
+WRAPPED, AVERAGED = "module.", "n_averaged"  # in those of torch's parallel and averaged models
 
 
 def load_tensors(path: str | Path) -> dict[str, Tensor]:
@@ -46,11 +47,15 @@ def load_tensors(path: str | Path) -> dict[str, Tensor]:
 
 
 def usable(state: Mapping[str, Tensor], path: str | Path) -> dict[str, Tensor]:
-    """A state dict by its names without what torch.compile puts into them.
+    """A state dict by its names without what torch puts into those of compiled, parallel and
+    averaged models.
 
     Raises DistillError where a value is not finite.
     """
     tensors = {name.replace(COMPILED, ""): value for name, value in state.items()}
+    tensors.pop(AVERAGED, None)
+    if all(name.startswith(WRAPPED) for name in tensors):
+        tensors = {name.removeprefix(WRAPPED): value for name, value in tensors.items()}
     if wrong := sorted(name for name, value in tensors.items() if not value.isfinite().all()):
         raise DistillError(
             f"{path}: values that are not finite (NaN or infinite) in "

@@ -157,7 +157,7 @@ def problems_of(path: Path, expected: str) -> Iterator[None]:
     try:
         yield
     except DistillError as error:
-        raise DistillError(f"{path}: {error}") from error
+        raise DistillError(f"{path}: {str(error).removeprefix(f'{path.name}: ')}") from error
     except Exception as error:
         reason = f"damaged, or not a {expected} ({type(error).__name__})"
         raise DistillError(f"{path}: {reason}") from error
