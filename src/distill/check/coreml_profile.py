@@ -40,6 +40,7 @@ OUTSIDE = Cause(
     TABLE,
     "export without it; distill.export formats=[coreml] converts the network from PyTorch",
 )
+BETTER = operators.UPSAMPLE | {"Pad": operators.NO_PADDING}
 TRANSPOSED = Cause(
     "the provider leaves such a transposed convolution to the CPU",
     TABLE,
@@ -97,7 +98,7 @@ PROFILE = Profile(
         shared.one_file,
         shared.in_memory,
         shared.fixed(shared.ORT_FIXED, "Core ML wants fixed sizes"),
-        operators.known(ALLOWED, OUTSIDE, operators.UPSAMPLE),
+        operators.known(ALLOWED, OUTSIDE, BETTER),
         operators.resize(SOURCE, strict_nearest=False),
         operators.two_dimensional(TABLE, (3, 4)),
         operators.fixed_inputs("Conv", {2: "bias"}, TABLE),

@@ -43,6 +43,7 @@ BETTER = operators.UPSAMPLE | {
     "ConvTranspose": "of a student: distill.export exporter.profile=strict does without it",
 }
 MODE = Cause("NNAPI has the other kind only", TABLE, "export with that one")
+EDGE = Cause(MODE.why, TABLE, operators.NO_PADDING)
 DILATED = Cause("NNAPI's grouped convolution knows no dilation", CONV, "one group, or no dilation")
 NEGATIVE = Cause("NNAPI cannot cut by padding", TABLE, "cut with Slice")
 DEPRECATED = Cause(
@@ -83,7 +84,7 @@ PROFILE = Profile(
         operators.fixed_inputs("Conv", {1: "weight", 2: "bias"}, TABLE),
         dilated_groups,
         operators.attribute("DepthToSpace", "mode", "DCR", ("DCR",), MODE),
-        operators.attribute("Pad", "mode", "constant", ("constant",), MODE),
+        operators.attribute("Pad", "mode", "constant", ("constant",), EDGE),
         operators.fixed_inputs("Pad", {1: "pads", 2: "value"}, TABLE),
         negative_pads,
         operators.fixed_inputs("Squeeze", {1: "axes"}, TABLE),

@@ -31,6 +31,7 @@ UPSAMPLE = {"Upsample": "export with opset 11 or newer, where it is Resize: expo
 SUMMARY_FILE = (
     "export with exporter.profile=strict: NAME_summary.onnx computes it, the device the picture"
 )
+NO_PADDING = "of a student: choose an exporter.size that 32 divides; else export without it"
 
 
 def known(allowed: Collection[str], cause: Cause, advice: Mapping[str, str] | None = None) -> Rule:

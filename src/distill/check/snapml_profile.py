@@ -33,8 +33,9 @@ OUTSIDE = Cause(
     "nobody here knows it to run: it is in none of the released models and not in the part of "
     "Snap's table that is held here (its first rows, up to Eltwise Div)",
     f"{TABLE}; {RELEASED}",
-    "look it up in Snap's table; students of distill.train have none of it",
+    "look it up in Snap's table; of a student: distill.export exporter.profile=strict",
 )
+BETTER = {"GlobalAveragePool": operators.SUMMARY_FILE, "Pad": operators.NO_PADDING}
 NEAREST = Cause(
     "the released models enlarge by nearest only",
     RELEASED,
@@ -166,7 +167,7 @@ PROFILE = Profile(
         shared.in_memory,
         shared.fixed(RELEASED, "the released models have fixed sizes, and no other is known to go"),
         small,
-        operators.known(OPERATORS, OUTSIDE, {"GlobalAveragePool": operators.SUMMARY_FILE}),
+        operators.known(OPERATORS, OUTSIDE, BETTER),
         nearest,
         axes,
         grouping,
