@@ -114,14 +114,12 @@ def photo_links(of: str, said: Iterable[PhotoTerms], note: str = "") -> list[Lic
     for photos of which nothing is said."""
     counts = Counter(each for each in said if each.licence)
     if len(counts) > MOST:
-        authors = {
-            licence: {e.author for e in counts if e.licence == licence}
-            for licence in {e.licence for e in counts}
-        }
+        pairs = {(e.licence, e.author) for e in counts}
+        authors = Counter(licence for licence, _ in pairs)
         merged = Counter[PhotoTerms]()
-        for each, count in counts.items():
-            many = counted(len(authors[each.licence]), "photographer")
-            merged[PhotoTerms(many, "", each.licence)] += count
+        for e, count in counts.items():
+            many = counted(authors[e.licence], "photographer")
+            merged[PhotoTerms(many, "", e.licence)] += count
         counts = merged
     return [
         Licence.from_text(

@@ -279,9 +279,8 @@ def check_stated(stated: LicenceSettings | SetCard, source: Training | PhotoSour
     """Raises DistillError for a terms.csv that is no such table; and for one licence that allows
     commercial use, where pictures look like a collection that is for research alone and no
     terms.csv lies beside them."""
-    key, licence, permitted = "card.licence", None, False
     if isinstance(stated, SetCard):
-        licence = stated.licence
+        key, licence, permitted = "card.licence", stated.licence, False
     else:
         key, licence, permitted = "licence.pictures", stated.pictures, stated.i_have_permission
     careless = not permitted and Licence.from_text("", licence or "").commercial == "yes"
