@@ -57,7 +57,9 @@ def test_more_parts_never_loosen(first, more):
 def test_a_later_word_names_what_the_same_photos_were_under_before():
     def rows(cliff, when):
         said = {"photos: 2 by Azure": "CC BY 4.0", "photos: 3 by Cliff": cliff}
-        return [Licence.from_text(of, text, "", True, f"stated {when}") for of, text in said.items()]
+        return [
+            Licence.from_text(of, text, "", True, f"stated {when}") for of, text in said.items()
+        ]
 
     first = Terms((Licence("photos"),)).amended(rows("CC BY-NC 4.0", "2026-01-01 00:00:00"))
     assert [e.note for e in first.chain] == ["stated 2026-01-01 00:00:00"] * 2

@@ -4,7 +4,7 @@ Train a network of one of four recipes. Run it again to resume.
 
   python -m distill.train photos=DIR                     recipe=distill: your photos, a cartoon
   python -m distill.train style=paprika decoder=fastdepth
-  python -m distill.train data=demo trainer=demo         nine photographs that come with scikit-image
+  python -m distill.train data=demo trainer=demo         nine photographs of scikit-image
   python -m distill.train style=ink 'estimate=[10000,1000000]'   time, disk and memory for so many
   python -m distill.train -m decoder=nnconv,fastdepth loss=l1,l1_sobel
   python -m distill.train recipe=pix2pix data.root=DIR   pairs of pictures, such as sketch and photo
