@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from distill.core.engine import HERE, Engine
@@ -56,11 +55,6 @@ def label(source: Shards, teacher: Teacher | None) -> Address:
         if kept_terms(desk.folder) != before:
             desk.publish()
     print(report)
-    report_takedown(
-        root.local or desk.folder,
-        report.newly,
-        Path("runs"),
-        desk.folder,
-        restored=report.restored,
-    )
+    place = root.local or desk.folder
+    report_takedown(place, report.newly, own=desk.folder, restored=report.restored)
     return root

@@ -225,6 +225,27 @@ def test_a_run_keeps_the_terms_of_pictures_that_its_set_left_out(here: Path) -> 
     after = {e.of: e.text for e in terms.terms_of(path).chain if e.of.startswith("photos")}
     # The first of Azure's was a test picture: the run did not learn from it.
     assert after == {"photos: 1 by Azure": "MIT", "photos: 1 by Cliff": "CC0"}
+    (run / "takedown.txt").unlink()  # the set was made anew without them
+    assert terms.terms_of(path).chain == before
+
+
+def test_a_run_keeps_the_terms_of_pairs_whose_files_are_gone(here):
+    root = pairs(here / "own")
+    for name in ("a.png", "b.png"):
+        for side in "AB":
+            Image.new("RGB", (64, 64)).save(here / "own" / side / name)
+    table = here / "own/terms.csv"
+    table.write_text("photo,author,licence\na.png,Anna,CC BY-NC 4.0\nb.png,Bert,CC0\n")
+    words = [root, "style=own"]
+    path = checkpoint(here / "runs/a/checkpoints/last.ckpt", *words, terms=of_run(*words).plain())
+    (here / "runs/a/config.yaml").write_text("x: y\n")
+    write_sides(here / "runs/a/pairs.tsv", [("a.png", "train"), ("b.png", "train")])
+    before = terms.terms_of(path)
+    assert [e.of for e in before.chain] == ["pictures own: 2 by Anna", "pictures own: 2 by Bert"]
+    for side in "AB":
+        (here / "own" / side / "a.png").unlink()
+    assert terms.terms_of(path) == before
+    assert of_run(*words).commercial == "yes"  # what would be learnt from now
 
 
 def test_rows_that_no_photo_fits_are_named() -> None:

@@ -24,6 +24,7 @@ from distill.data.duplicates import find_near_duplicates
 from distill.data.pairs import Pair, find_pairs
 from distill.data.photo_table import DROPPED, read_dropped, write_dropped
 from distill.data.photos import Photo, Side
+from distill.data.sources import drop_lists
 from distill.data.split import NO_EDGES
 from distill.data.takedown import report_takedown
 
@@ -66,23 +67,15 @@ def curate(settings: Curate) -> None:
 
 def _take_down(root: Path, pairs: Sequence[CuratedPair], settings: Curate) -> None:
     """Leave out what drop=FILE names, copies of it too, but for what restore=FILE does."""
-    lists = list[list[str]]()
-    for key, file in (("drop", settings.drop), ("restore", settings.restore)):
-        if file and not home_path(file).is_file():
-            raise DistillError(f"{key}={file}: no such file; write the pairs, one a line")
-        lists.append(read_dropped(home_path(file)) if file else [])
+    files = drop_lists(settings).values()
+    drop, restore = (read_dropped(file) if file else [] for file in files)
     photos = [Photo(each.pair.photo, each.line) for each in pairs]
-    drops = drop_list(read_dropped(root / DROPPED), lists[0], lists[1], photos)
+    drops = drop_list(read_dropped(root / DROPPED), drop, restore, photos)
     write_dropped(root, drops.lines)
     dropped = {photo.pair_name: photo for photo in photos if photo.pair_name in drops.new}
     contents = [content_line(photo.local) for photo in dropped.values()]
-    report_takedown(
-        root,
-        {pair: photo.key for pair, photo in dropped.items()},
-        Path("runs"),
-        contents=contents,
-        restored=drops.restored,
-    )
+    keys = {pair: photo.key for pair, photo in dropped.items()}
+    report_takedown(root, keys, contents=contents, restored=drops.restored)
 
 
 def _pairs(root: Path, d: PairsFolder) -> list[CuratedPair]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+from distill.config.settings.commands import Curate
 from distill.config.settings.training import PhotoSource
 from distill.core.errors import DistillError
 from distill.core.files import home_path, real_path
@@ -98,10 +99,14 @@ def photos_in_manifest(settings: PhotoSource, root: Path) -> dict[str, Any]:
     }
 
 
-def drop_lists(settings: PhotoSource) -> dict[str, Path | None]:
-    """The files of drop=FILE and restore=FILE, None without one."""
+def drop_lists(settings: PhotoSource | Curate) -> dict[str, Path | None]:
+    """The files of drop=FILE and restore=FILE, None without one. Raises DistillError."""
     named = {"drop": settings.drop, "restore": settings.restore}
-    return {key: home_path(file) if file else None for key, file in named.items()}
+    files = {key: home_path(file) if file else None for key, file in named.items()}
+    for key, file in files.items():
+        if file and not file.is_file():
+            raise DistillError(f"{key}={file}: no such file; write one picture a line")
+    return files
 
 
 def check_photos(settings: PhotoSource, root: Path | None = None) -> None:
@@ -111,12 +116,7 @@ def check_photos(settings: PhotoSource, root: Path | None = None) -> None:
     """
     if settings.data.kind != "demo":
         check_folders(*_folders(settings))
-    for key, file in drop_lists(settings).items():
-        if file and not file.is_file():
-            what = "leave out" if key == "drop" else "let in again"
-            raise DistillError(
-                f"{key}={file}: no such file; write the pictures to {what}, one a line"
-            )
+    drop_lists(settings)
     if root is not None and not is_complete(root):
         check_writable(root)
 

@@ -46,7 +46,7 @@ _PICTURE = re.compile(r"picture (\S+) (.+)")
 def report_takedown(
     root: Path,
     pictures: Mapping[str, str],
-    runs: Path,
+    runs: Path = Path("runs"),
     own: Path | None = None,
     contents: Sequence[str] = (),
     restored: Iterable[str] = (),

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from ast import literal_eval
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import asdict, replace
 from functools import cache
@@ -43,7 +43,7 @@ from distill.data.address import Address, is_address
 from distill.data.decode import PICTURES
 from distill.data.kinds.chosen import data_source, seen_from_here
 from distill.data.manifest import SUMS, TERMS, manifest_at
-from distill.data.photo_table import read_rows
+from distill.data.photo_table import RUN_PAIRS, pair_of, read_rows, read_sides
 from distill.data.photo_terms import (
     FILE,
     PhotoTerms,
@@ -80,7 +80,8 @@ def terms_of(path: Path, depth: int = 0) -> Terms:
     return with_takedown(_terms_of(path, depth), path)
 
 
-def _terms_of(path: Path, depth: int) -> Terms:
+def _terms_of(path: Path, depth: int, typed: Training | None = None) -> Terms:
+    """The same, by the settings `typed` now, where a run has any, in the place of its own."""
     if path.suffix.lower() == ".onnx":
         said = noted(read_graph(path), NOTE)
         return Terms((Licence(path.name),)) if said is None else read_terms(said)
@@ -88,7 +89,7 @@ def _terms_of(path: Path, depth: int) -> Terms:
         return described_terms(read_description(path))
     saved, trained = _saved(path)
     if "terms" not in saved:
-        return terms_of_run(trained, depth)
+        return terms_of_run(typed or trained, depth)
     terms = read_terms(saved["terms"])
     if (run := _run_at(path)) is None:
         return terms
@@ -96,8 +97,9 @@ def _terms_of(path: Path, depth: int) -> Terms:
         kept = read_terms((run / TERMS).read_text(errors="replace"))
         terms = replace(terms.amended(kept.chain), permission=kept.permission or terms.permission)
     of = {pictures_of(each.of) for each in terms.chain}
-    now = terms_of_run(seen_from_here(trained, path), depth, run=run).chain
-    return terms.amended(each for each in now if pictures_of(each.of) in of)
+    fresh, trained = typed is not None, typed or seen_from_here(trained, path)
+    now = terms_of_run(trained, depth, fresh, run).chain
+    return terms.amended((each for each in now if pictures_of(each.of) in of), fresh)
 
 
 def _saved(checkpoint: Path) -> tuple[dict[str, Any], Training]:
@@ -123,10 +125,7 @@ def state_terms(checkpoint: Path, licence: LicenceSettings, typed: Training | No
         check_stated(licence, seen_from_here(_saved(checkpoint)[1], checkpoint))
     terms = before = _terms_of(checkpoint, 0)
     if typed is not None:
-        of = {pictures_of(each.of) for each in terms.chain}
-        now = terms_of_run(typed, fresh=True, run=run).chain
-        terms = terms.amended((e for e in now if pictures_of(e.of) in of), fresh=True)
-        terms = terms.permitted("train", licence.i_have_permission)
+        terms = _terms_of(checkpoint, 0, typed).permitted("train", licence.i_have_permission)
     elif licence.pictures is not None:
         terms = (before if run else before.of_others).restated(licence.pictures)
     if run is not None and terms != before:
@@ -156,11 +155,11 @@ def terms_of_run(
             source = data_source(trained)
             named = str(source.root) if source.on_disk else "of a loader"
             listed = terms_of_photos(named, trained, run)
-            links += _of_set(named, trained, stated, "", depth, listed, fresh=fresh)
+            links += _of_set(named, trained, stated, "", depth, listed, fresh=fresh, run=run)
         else:
             data = getattr(trained, "data", None)
             folders = (getattr(data, key, None) for key in ("root", "a", "b"))
-            links += [each for f in folders if f for each in _of_pictures(f, stated)]
+            links += [each for f in folders if f for each in _of_pictures(f, stated, run)]
     except DistillError:  # a set at an address that is gone
         if isinstance(trained, Train):
             links += _of_teacher(asdict(trained.style), trained.teacher, depth)
@@ -222,11 +221,12 @@ def _of_set(
     listed: ListedTerms,
     taught: bool = True,
     fresh: bool = False,
+    run: Path | None = None,
 ) -> tuple[Licence, ...]:
     """`stated` is what the user states of the photos, or of pairs of one's own, `listed` what
     terms.csv does of each photo."""
     if taught and source.teacher is None:
-        return _of_pictures(root, stated or source.style.licence)
+        return _of_pictures(root, stated or source.style.licence, run)
     now = list[Licence]()
     if taught:
         now += _of_teacher(asdict(source.style), source.teacher, depth, stated)
@@ -266,6 +266,8 @@ def terms_of_photos(root: str, source: PhotoSource, run: Path | None = None) -> 
     with suppress(DistillError):  # a damaged photos.tsv
         rows = read_rows(Path(root)) or read_rows(Path(root, KEPT))
         keys |= {row.pair: literal_eval(row.key) for row in rows.values() if row.side}
+    if not _has_all(keys, run):
+        return ListedTerms([], [], "")
     listed, idle = list[PhotoTerms](), list[str]()
     for name, table in tables.items():
         inside = f"{name}/" if name else ""
@@ -273,6 +275,12 @@ def terms_of_photos(root: str, source: PhotoSource, run: Path | None = None) -> 
         found, unused = terms_by_row(below, table)
         listed, idle = listed + found, idle + unused
     return ListedTerms(listed, idle, written_on(folders.values()))
+
+
+def _has_all(pairs: Iterable[str], run: Path | None) -> bool:
+    """Whether all that a run began with is among these pairs: of what is gone its earlier terms
+    stay, which no table beside the others counts."""
+    return run is None or {pair_of(name) for name, _ in read_sides(run / RUN_PAIRS)} <= {*pairs}
 
 
 def check_stated(stated: LicenceSettings | SetCard, source: Training | PhotoSource) -> None:
@@ -316,14 +324,15 @@ def _picture_folders(source: Training | PhotoSource) -> Iterator[Path]:
                 yield from map(Path, photos.split(" + "))
 
 
-def _of_pictures(folder: str, stated: str | None) -> tuple[Licence, ...]:
+def _of_pictures(folder: str, stated: str | None, run: Path | None = None) -> tuple[Licence, ...]:
     """What the user states of them, and terms.csv of each, beside what the set in there says."""
     name, told = f"pictures {Path(folder).name}", stated not in (None, *PLACEHOLDERS)
     inherited = Terms(kept_terms(folder)).inherited(name)
     place, listed = home_path(folder), list[PhotoTerms]()
     if rows := read_photo_terms(place):
-        files = (p.relative_to(place) for p in walk(place) if p.suffix.lower() in PICTURES)
-        listed, _ = terms_by_row((file.as_posix() for file in files), rows)
+        files = [p.relative_to(place) for p in walk(place) if p.suffix.lower() in PICTURES]
+        if _has_all((pair_of(file.name) for file in files), run):
+            listed, _ = terms_by_row((file.as_posix() for file in files), rows)
     links = (*inherited, *photo_links(name, listed, written_on([place])))
     unsaid = not links or any(not each.licence for each in listed)
     return (*links, Licence.from_text(name, stated or "", stated=told)) if told or unsaid else links

@@ -179,9 +179,7 @@ def prepare(settings: PrepareWithSets) -> SetReport:
     report = build_set(photos, maker, manifest, root, SIDES, **sources.drop_lists(settings))
     keep_terms(root, settings, taught=False)
     print(report)
-    report_takedown(
-        root, report.newly, Path("runs"), contents=report.contents, restored=report.restored
-    )
+    report_takedown(root, report.newly, contents=report.contents, restored=report.restored)
     return report
 
 
