@@ -61,7 +61,6 @@ def test_an_ml_program_in_half_precision_from_picture_to_picture(source, tmp_pat
     assert all(p.stat().st_mode & 0o044 for p in tmp_path.rglob("*") if p.is_file())
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("source", ["detail"], indirect=True)
 def test_transparency_comes_as_an_array(tmp_path, source):
     network = nn.Sequential(nn.Conv2d(3, 4, 1), nn.Sigmoid()).eval()
