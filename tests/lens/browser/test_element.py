@@ -470,7 +470,7 @@ def test_the_example_page_works_from_any_host(tab, plain):
     at.wait("told.filter(([id, type]) => id === 'lens' && type === 'ready').length === 2")
     with at.page.expect_download() as found:
         at.page.click("#save")
-    assert Image.open(found.value.path()).size == (400, 400)
+    assert Image.open(found.value.path()).size == (1280, 595)
     assert at.page.inner_text("#ms").endswith(" ms")
 
 
