@@ -253,6 +253,8 @@ class Sides(Pix2PixRecipe):
     learns_from = "pictures"
 class Kind(Recipe):
     settings = dict
+class Broken(Recipe):
+    monitor = property(lambda self: 1 / 0)
 """
 
 
@@ -270,12 +272,13 @@ def test_a_recipe_has_the_parts_of_its_base(lab):
     [
         ("Ways", "networks is to be a name for each of AtoB and BtoA"),
         ("Sides", "learns_from one of photos, pairs, domains"),
+        ("Broken", r"raised ZeroDivisionError \(division by zero, .*recipes.py:12\)"),
         ("Kind", "settings is no subclass of distill.config.settings.training.Training"),
     ],
 )
 def test_a_wrong_part_of_a_recipe_is_one_line(lab, name, said):
     (lab() / "mylab/recipes.py").write_text(RECIPES)
-    with pytest.raises(DistillError, match=f"recipe=mylab.recipes.{name}: .*{said}") as found:
+    with pytest.raises(DistillError, match=f"recipe=mylab.recipes.{name}.*{said}") as found:
         recipe_named(f"mylab.recipes.{name}")
     assert "\n" not in str(found.value)
 

@@ -21,7 +21,7 @@ from distill.config.settings.training import (
 )
 from distill.config.validate import fit
 from distill.core import nodes
-from distill.core.errors import DistillError
+from distill.core.errors import DistillError, of_the_user
 from distill.core.moved import with_current_names
 
 Side = Literal["train", "val"]  # of a run's pictures: learnt from, chosen by
@@ -141,7 +141,8 @@ def recipe_named(name: str) -> Recipe:
     if isinstance(name, str) and "." in name:
         nodes.check_part({"_target_": name}, __name__, Recipe)
         recipe = nodes.part("recipe", {"_target_": name}, Recipe)
-        _check(recipe, f"recipe={name}")
+        with of_the_user(f"recipe={name}"):  # whose parts may be properties
+            _check(recipe, f"recipe={name}")
         return recipe
     if not isinstance(name, str) or name not in RECIPES:
         raise DistillError(f"recipe={name}: unknown; there are {', '.join(RECIPES)}")
