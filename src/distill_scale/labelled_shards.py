@@ -13,8 +13,8 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
-from functools import partial
 from pathlib import Path, PurePath
 
 from PIL import Image
@@ -26,33 +26,16 @@ from distill.core.files import cache_folder
 from distill.core.progress import bar
 from distill.data import photo_table
 from distill.data.address import Address
-from distill.data.manifest import (
-    MANIFEST,
-    Manifest,
-    is_complete,
-    manifest_at,
-    write_manifest,
-    writing,
-)
+from distill.data.manifest import Manifest, writing
 from distill.data.photo_table import SIDES, SKIPPED, PhotoRow
-from distill.data.photos import Photo, Side
+from distill.data.photos import Side
 from distill.data.set_files import KEPT, SetMetadataStore
-from distill.prepare.pair_maker import PairJob, Pictures, make_pairs, plan
-from distill.prepare.placement import place_photos
-from distill.prepare.set_builder import (
-    SetReport,
-    check_sides,
-    listed_as_bad,
-    not_left_empty,
-    report_of,
-)
+from distill.prepare.pair_maker import Names, PairJob, PairMaker, PairStore, Pictures, make_pairs
 from distill.prepare.teacher_pass import TeacherPass
-from distill.prepare.whole_photos import whole_pictures
 from distill_scale.packed.pair_record import CodecName, codec_named, decode_pair
 from distill_scale.packed.shard_index import (
     ShardRow,
     part_path,
-    pyarrow_parquet,
     read_part,
     read_rows_of,
     shard_path,
@@ -60,6 +43,7 @@ from distill_scale.packed.shard_index import (
 )
 from distill_scale.packed.shard_manifest import (
     ShardManifest,
+    manifest_to_continue,
     shard_manifest_at,
     write_shard_manifest,
 )
@@ -170,17 +154,27 @@ def _digest(text: str) -> str:
     return hashlib.sha256(text.encode(errors="surrogateescape")).hexdigest()
 
 
-class PairsInShards:
-    """The pairs of the whole shards at `root`, and which photos their teacher could not read."""
+class ShardStore(PairStore):
+    """The pairs of the whole shards of a set, labelled by an engine's workers.
 
-    def __init__(self, root: Address, codec: CodecName) -> None:
-        self.root, self.name, self.codec = root, codec, codec_named(codec)
+    Raises DistillError where another set lies there, or shards of another format.
+    """
+
+    listed = f"{KEPT}/{SKIPPED}"
+
+    def __init__(
+        self, metadata: SetMetadataStore, form: ShardFormat, engine: Engine, labeller: ShardLabeller
+    ) -> None:
+        super().__init__(metadata.folder, labeller.maker.folders, metadata.root)
+        self.metadata, self.form, self.engine, self.labeller = metadata, form, engine, labeller
+        check_place(self.root, form)
+        self.codec = codec_named(form.codec)
         self.rows: dict[str, ShardRow] = {}
         self._shard: dict[tuple[Side, str], str] = {}
-        listed = sorted(PurePath(name).stem for name in root.names("index"))
+        listed = sorted(PurePath(name).stem for name in self.root.names("index"))
         with bar(len(listed), "shard", "checking", leave=False) as progress:
             for shard in listed:
-                if row := whole_shard(root, shard):
+                if row := whole_shard(self.root, shard):
                     self.add(row)
                 progress.update()
 
@@ -191,9 +185,48 @@ class PairsInShards:
             names = read_part(self.root, row.shard).names
             self._shard |= {(row.side, name): row.shard for name in names}
 
-    def without(self, unwanted: set[str]) -> list[ShardRow]:
-        """Leave out these pairs; gives the shards that hold one of them, which are then no more
-        among the `rows`."""
+    @property
+    def pairs(self) -> Names:
+        pairs: Names = {side: set() for side in SIDES}
+        for side, name in self._shard:
+            pairs[side].add(name)
+        return pairs
+
+    def is_begun(self) -> bool:
+        return bool(self.root.names("index"))
+
+    def has(self, job: PairJob) -> bool:
+        return (job.side, job.name) in self._shard
+
+    def forget_damaged(self, jobs: Sequence[PairJob]) -> int:
+        return 0  # shards that are not whole are none
+
+    @property
+    def skipped(self) -> dict[str, str]:  # type: ignore[override]
+        return {key: why for row in self.rows.values() for key, why in row.skipped.items()}
+
+    def photo(self, side: Side, pair: str) -> Path:
+        """A copy in the cache."""
+        path = cache_folder() / "labelling" / "photos" / f"{pair}.png"
+        save_png(self._picture(side, f"{pair}.png"), path)
+        return path
+
+    def picture(self, job: PairJob) -> Image.Image:
+        return self._picture(job.side, job.name)
+
+    def _picture(self, side: Side, name: str) -> Image.Image:
+        shard = self._shard[side, name]
+        part = read_part(self.root, shard)
+        row = part.names.index(name)
+        where = int(part.offsets[row]), int(part.sizes[row])
+        return decode_pair(self.root.read_range(shard_path(shard), *where), self.codec)[0]
+
+    def as_stored(self, photo: Image.Image) -> Image.Image:
+        return self.codec.decode(self.codec.encode(photo))
+
+    def obsolete(self, unwanted: set[str]) -> list[tuple[ShardRow, set[str]]]:
+        """The shards that hold one of these pairs, with the names of those that stay: from now on
+        they are no more among the `rows`, nor the unwanted pairs among the `pairs`."""
         gone = {
             key: shard
             for key, shard in self._shard.items()
@@ -201,163 +234,72 @@ class PairsInShards:
         }
         for key in gone:
             del self._shard[key]
-        return [self.rows.pop(shard) for shard in sorted({*gone.values()})]
+        kept = {shard: set[str]() for shard in sorted({*gone.values()})}
+        for (_, name), shard in self._shard.items():
+            if shard in kept:
+                kept[shard].add(name)
+        return [(self.rows.pop(shard), names) for shard, names in kept.items()]
 
-    def replace(self, old: ShardRow, manifest: Manifest, unwanted: set[str]) -> None:
-        """Copy a shard's other pairs into one of their own, and remove it."""
-        content = self.root.read(shard_path(old.shard))
-        kept = [
-            row
-            for row in read_rows_of(self.root, old.shard)
-            if photo_table.pair_of(row.name) not in unwanted
-        ]
-        plan = _plan(manifest, self.name, old.side, [row.name for row in kept])
-        shard = f"{old.side}-{plan[:16]}"
-        if kept and not (made := whole_shard(self.root, shard)):
-            writer = ShardWriter(
-                shard, old.side, old.folder, self.codec, plan, old.device, old.whole
-            )
-            for row in kept:
-                writer.add_copy(row, content[row.offset : row.offset + row.size])
-            made = writer.publish(self.root, old.skipped)
-        if kept and made:
-            self.add(made)
-        # The index first: what is left of a shard is then no shard.
-        self.root.remove(part_path(old.shard))
-        self.root.remove(shard_path(old.shard))
+    def is_finished(self, manifest: Manifest) -> bool:
+        there = shard_manifest_at(self.root)
+        return bool(there and there.counts is not None and there.recipe == manifest.plain())
 
-    @property
-    def disk(self) -> dict[Side, set[str]]:
-        found: dict[Side, set[str]] = {side: set() for side in SIDES}
-        for side, name in self._shard:
-            found[side].add(name)
-        return found
+    def writing(self) -> AbstractContextManager[None]:
+        return writing(self.root.local or self.folder, folders=False)
 
-    @property
-    def skipped(self) -> dict[str, str]:
-        """Photos of which no pair could be made (`repr` of the key), with the reason."""
-        return {key: why for row in self.rows.values() for key, why in row.skipped.items()}
+    def publish(self, manifest: Manifest, counts: Mapping[str, int] | None) -> None:
+        """Without counts training does not begin."""
+        made = ShardManifest(self.form.codec, self.form.pairs, self.folders, manifest.plain())
+        self.metadata.publish()
+        sides = None if counts is None else {side: counts[side] for side in SIDES}
+        write_shard_manifest(self.root, made, sides)
 
-    @property
-    def devices(self) -> list[str] | None:
-        """What made the pairs; None where that is not known of some, as in older shards."""
+    def remove(
+        self, obsolete: Sequence[tuple[ShardRow, set[str]]], manifest: Manifest
+    ) -> list[str]:
+        """Copy the other pairs of each shard into one of their own, and remove it."""
+        for old, names in obsolete:
+            content = self.root.read(shard_path(old.shard))
+            kept = [row for row in read_rows_of(self.root, old.shard) if row.name in names]
+            plan = _plan(manifest, self.form.codec, old.side, [row.name for row in kept])
+            shard = f"{old.side}-{plan[:16]}"
+            if kept and not (made := whole_shard(self.root, shard)):
+                writer = ShardWriter(
+                    shard, old.side, old.folder, self.codec, plan, old.device, old.whole
+                )
+                for row in kept:
+                    writer.add_copy(row, content[row.offset : row.offset + row.size])
+                made = writer.publish(self.root, old.skipped)
+            if kept and made:
+                self.add(made)
+            # The index first: what is left of a shard is then no shard.
+            self.root.remove(part_path(old.shard))
+            self.root.remove(shard_path(old.shard))
+        return []
+
+    def make(
+        self, jobs: Sequence[PairJob], maker: PairMaker, rows: Mapping[str, PhotoRow]
+    ) -> dict[str, str]:
+        unread = dict[str, str]()  # by `repr` of the key
+        leases = deal(jobs, rows, self.labeller.maker.manifest, self.form.codec, self.form.pairs)
+        with bar(len(jobs), "pair", "labelling") as progress:
+            for lease, row in self.engine.run(self.labeller, leases, self.labeller.maker.device):
+                self.add(row)
+                unread |= row.skipped
+                progress.update(len(lease.jobs))
+        write_set(self.root, [row for _, row in sorted(self.rows.items())])
+        return {key: unread[repr(key)] for key in {j.photo.key for j in jobs if not self.has(j)}}
+
+    def devices(self, *more: str) -> list[str] | None:
         known = [row.device for row in self.rows.values() if row.pairs]
         return sorted({each for each in known if each}) if all(known) else None
 
-    def photo(self, side: Side, pair: str) -> Path:
-        """A copy of a pair's photo, in the cache."""
-        path = cache_folder() / "labelling" / "photos" / f"{pair}.png"
-        save_png(self.picture(side, f"{pair}.png"), path)
-        return path
 
-    def picture(self, side: Side, name: str) -> Image.Image:
-        """A pair's photo. Raises BadPhoto."""
-        shard = self._shard[side, name]
-        part = read_part(self.root, shard)
-        row = part.names.index(name)
-        where = int(part.offsets[row]), int(part.sizes[row])
-        return decode_pair(self.root.read_range(shard_path(shard), *where), self.codec)[0]
-
-
-def build_shards(
-    photos: Sequence[Photo],
-    maker: TeacherPass,
-    manifest: Manifest,
-    desk: SetMetadataStore,
-    form: ShardFormat,
-    engine: Engine,
-    labeller: ShardLabeller,
-    drop: Path | None = None,
-    restore: Path | None = None,
-) -> SetReport:
-    """Label every shard of the set at `store` that is not there yet; dataset.json comes last.
-
-    `maker` is for this process, `labeller` for the engine's workers. `drop` lists pictures to leave
-    out, and the set keeps to it: of shards that hold one the others are copied. Raises
-    DistillError as `build_set` does.
-    """
-    pyarrow_parquet()  # what is missing is said before anything is read
-    codec_named(form.codec)
-    root, before = desk.root, _check_own(desk.root, form)
-    manifest.check(desk.folder)
-    there = PairsInShards(root, form.codec)
-    lacking = maker.lacking(photos)
-    placed = [photo for photo in photos if photo.key not in lacking]
-    found = place_photos(
-        placed, manifest, desk.folder, drop, there.disk, there.photo, engine, restore
-    )
-    stale = there.without(found.unwanted)
-    whole = whole_pictures(found.sides, manifest, str(root))
-    jobs, disk = plan(found.sides, manifest.views_of, whole.of), there.disk
-    missing = [job for job in jobs if job.name not in disk[job.side]]
-    bad = (
-        lacking
-        | found.bridging
-        | listed_as_bad(desk.folder, found, SIDES, missing, maker, more=there.skipped)
-    )
-    todo = [job for job in missing if job.photo.key not in bad]
-    maker.check_photos(
-        str(root),
-        manifest_at(desk.folder),
-        [job for job in jobs if job.name in disk[job.side]],
-        lambda job: there.picture(job.side, job.name),
-        lambda photo: there.codec.decode(there.codec.encode(photo)),
-        desk.folder,
-    )
-    made = ShardManifest(form.codec, form.pairs, maker.folders, manifest.plain())
-    up_to_date = (
-        before is not None
-        and before.counts is not None
-        and before.recipe == made.recipe
-        and is_complete(desk.folder)
-        and found.remembered
-        and photo_table.read_skipped(desk.folder) == {repr(key): why for key, why in bad.items()}
-    )
-    if up_to_date and not (todo or stale):
-        report = report_of(str(root), found, disk, 0, bad)
-    else:
-        rows = {row.pair: row for row in found.rows}
-        leases = deal(todo, rows, manifest, form.codec, form.pairs)
-        filled = partial(root.names, "index")
-        with not_left_empty(root, filled), writing(root.local or desk.folder, folders=False):
-            write_shard_manifest(root, made)  # without counts: training must not begin
-            write_manifest(desk.folder, manifest, None)
-            photo_table.write_dropped(desk.folder, found.dropped)
-            photo_table.write_rows(desk.folder, found.rows)
-            desk.publish()
-            for shard in stale:
-                there.replace(shard, manifest, found.unwanted)
-            maker.begin(desk.folder, jobs)
-            unread = dict[str, str]()  # photos, with the reason
-            with bar(sum(len(each.jobs) for each in leases), "pair", "labelling") as progress:
-                for lease, row in engine.run(labeller, leases, labeller.maker.device):
-                    there.add(row)
-                    unread |= row.skipped
-                    progress.update(len(lease.jobs))
-            disk = there.disk
-            new = sum(job.name in disk[job.side] for job in todo)
-            keys = {job.photo.key for job in todo if job.name not in disk[job.side]}
-            bad |= {key: unread[repr(key)] for key in keys}
-            report = report_of(str(root), found, disk, new, bad)
-            photo_table.write_skipped(desk.folder, bad)
-            write_set(root, [row for _, row in sorted(there.rows.items())])
-            write_manifest(desk.folder, manifest, report.counts, there.devices)
-            desk.publish()
-            write_shard_manifest(root, made, {side: len(disk[side]) for side in SIDES})
-    report.listed = f"{KEPT}/{SKIPPED}"
-    check_sides(report, manifest, maker)
-    return report
-
-
-def _check_own(root: Address, form: ShardFormat) -> ShardManifest | None:
-    """The manifest there, None where nothing is. Raises DistillError for other shards."""
-    there = shard_manifest_at(root)
+def check_place(root: Address, form: ShardFormat) -> None:
+    """Raises DistillError for another set there, or other shards, and for a missing library."""
+    there = manifest_to_continue(root, "data.root")
     if there is None:
-        if root.size(MANIFEST) is not None:
-            raise DistillError(
-                f"{root}: holds a set of another kind; name another place with data.root=ADDRESS"
-            )
-        return None
+        return
     if not there.made_by_teacher:
         raise DistillError(
             f"{root}: holds shards of pairs that no teacher of ours made; name another place with "
@@ -368,4 +310,3 @@ def _check_own(root: Address, form: ShardFormat) -> ShardManifest | None:
             f"{root}: made with shard.codec={there.codec} shard.pairs={there.pairs_a_shard}; say "
             "so, or name another place with data.root=ADDRESS"
         )
-    return there

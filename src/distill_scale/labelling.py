@@ -16,7 +16,8 @@ from distill.data.terms import keep_terms, kept_terms
 from distill.models import build
 from distill.models.teachers.teacher import Teacher
 from distill.prepare.labelling import manifest, teacher_pass
-from distill_scale.labelled_shards import ShardLabeller, build_shards
+from distill.prepare.set_builder import label_set
+from distill_scale.labelled_shards import ShardLabeller, ShardStore
 
 if TYPE_CHECKING:
     from distill_scale.source import Shards
@@ -33,28 +34,31 @@ def label(source: Shards, teacher: Teacher | None) -> Address:
     check_weights(settings.data.weights, len(sources.training_folders(settings)))
     if teacher is None:
         teacher = build.load_teacher(settings.style, settings.teacher)
-    desk = SetMetadataStore(root)
+    metadata = SetMetadataStore(root)
     with part("engine", settings.engine, Engine) as engine:
-        found = sources.photos(settings)
-        fast, made_with = teacher.fast(), manifest(settings, teacher, desk.folder, found)
-        before = kept_terms(desk.folder)
-        here, there = HERE.device(settings.label.device), engine.device(settings.label.device)
-        report = build_shards(
-            found,
-            teacher_pass(settings.label, fast, made_with, here),
-            made_with,
-            desk,
-            settings.shard,
-            engine,
-            ShardLabeller(
-                teacher_pass(settings.label, fast, made_with, there), settings.shard.codec, root
-            ),
-            **sources.drop_lists(settings),
+        photos = sources.photos(settings)
+        fast, made_with = teacher.fast(), manifest(settings, teacher, metadata.folder, photos)
+        before = kept_terms(metadata.folder)
+        here, there = (
+            teacher_pass(settings.label, fast, made_with, each.device(settings.label.device))
+            for each in (HERE, engine)
         )
-        keep_terms(desk.folder, settings)
-        if kept_terms(desk.folder) != before:
-            desk.publish()
+        labeller = ShardLabeller(there, settings.shard.codec, root)
+        store = ShardStore(metadata, settings.shard, engine, labeller)
+        lists = sources.drop_lists(settings)
+        report = label_set(
+            photos,
+            here,
+            made_with,
+            store,
+            engine=engine,
+            drop=lists["drop"],
+            restore=lists["restore"],
+        )
+        keep_terms(metadata.folder, settings)
+        if kept_terms(metadata.folder) != before:
+            metadata.publish()
     print(report)
-    place = root.local or desk.folder
-    report_takedown(place, report.newly, own=desk.folder, restored=report.restored)
+    place = root.local or metadata.folder
+    report_takedown(place, report.newly, own=metadata.folder, restored=report.restored)
     return root

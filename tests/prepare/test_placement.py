@@ -294,7 +294,7 @@ def test_a_complete_set_is_not_written_to(folder, root, monkeypatch):
     add_copies(folder, 0)
     report = make(folder, root)
     before = stamps(root)
-    monkeypatch.setattr("distill.prepare.set_builder.writing", lambda root: pytest.fail("locked"))
+    monkeypatch.setattr("distill.prepare.pair_maker.writing", lambda root: pytest.fail("locked"))
     again = make(folder, root)
     assert stamps(root) == before
     assert (again.made, again.counts) == (0, report.counts)

@@ -4,8 +4,9 @@ from distill.core.engine import HERE
 from distill.data.address import Address
 from distill.data.photos import find_photos
 from distill.data.set_files import SetMetadataStore
+from distill.prepare.set_builder import label_set
 from distill.prepare.teacher_pass import TeacherPass
-from distill_scale.labelled_shards import ShardLabeller, build_shards
+from distill_scale.labelled_shards import ShardLabeller, ShardStore
 from distill_scale.settings import ShardFormat
 from support.labelling import MANIFEST
 from support.teachers import Inverted
@@ -25,13 +26,6 @@ def make_shards(
     """The shards of a folder's photos at `root`; the report. `maker` makes one, if another."""
     form, address = ShardFormat(codec=form[0], pairs=form[1]), Address(root)
     make = maker or (lambda: TeacherPass(teacher or Inverted(), manifest, 1, workers))
-    return build_shards(
-        find_photos(folder),
-        make(),
-        manifest,
-        SetMetadataStore(address),
-        form,
-        engine,
-        ShardLabeller(make(), form.codec, address),
-        drop,
-    )
+    labeller = ShardLabeller(make(), form.codec, address)
+    store = ShardStore(SetMetadataStore(address), form, engine, labeller)
+    return label_set(find_photos(folder), make(), manifest, store, drop=drop, engine=engine)

@@ -1,12 +1,19 @@
-"""How the pairs of a set are made: photos read ahead by workers, what is made is kept behind."""
+"""How the pairs of a set are made: photos read ahead by workers, what is made is kept behind.
+
+    ROOT/SIDE/FOLDER/NAME.png   train, val or test, and in it the two folders of a pair's pictures
+
+A pair is done when both of its files are there. Each is written to a temporary file and renamed, so
+whatever kills the process loses no more than the batches in flight.
+"""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
-from functools import partial
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +24,12 @@ from distill.core.errors import DistillError
 from distill.core.process import processor, worker_init_fn
 from distill.core.progress import bar
 from distill.core.threads import adapting
-from distill.data.photo_table import LAYER_FOLDER
+from distill.data import photo_table
+from distill.data.address import Address
+from distill.data.decode import is_whole
+from distill.data.dropped import content_line
+from distill.data.manifest import Manifest, devices_at, writing
+from distill.data.photo_table import LAYER_FOLDER, PAIR_FOLDERS, SKIPPED, PhotoRow
 from distill.data.photos import BadPhoto, Photo, Side
 from distill.data.worker_loader import ErrorForwardingLoader, Mapped
 from distill.models.teachers.teacher import BadPicture
@@ -107,7 +119,7 @@ class PairMaker(ABC):
         """How an error goes on after "no SIDE photo": that side has no pair, the other `others`."""
 
     @abstractmethod
-    def check(self, root: Path, todo: Sequence[PairJob], done: Sequence[PairJob]) -> None:
+    def check(self, store: PairStore, todo: Sequence[PairJob], done: Sequence[PairJob]) -> None:
         """Raises DistillError, before anything is written, where pairs cannot be made or added."""
 
     def begin(self, root: Path, jobs: Sequence[PairJob]) -> None:  # noqa: B027
@@ -182,3 +194,106 @@ def write_pngs(
             for path in paths[:-1]:
                 path.unlink(missing_ok=True)  # half a pair is none
             raise
+
+
+Names = dict[Side, set[str]]  # of whole pairs, by their side
+
+
+class PairStore:
+    """The pairs of the set at `root`, whose own files (dataset.json and others) lie in `folder`.
+
+    They are PNGs there, in the two `folders` of a maker; a plug-in's subclass keeps them otherwise.
+    """
+
+    listed = SKIPPED  # where below the root photos that could not be used are listed
+    skipped: Mapping[str, str] = {}  # more of these, `repr` of the key, with the reason
+
+    def __init__(self, folder: Path, folders: tuple[str, str], root: Address | None = None) -> None:
+        self.folder, self.folders, self.root = folder, folders, root or Address(folder)
+        self._damaged = list[PairJob]()
+
+    def __str__(self) -> str:
+        return str(self.root)
+
+    @cached_property
+    def pairs(self) -> Names:
+        """The names of those that are whole."""
+        return photo_table.pairs_on_disk(self.folder)
+
+    def has(self, job: PairJob) -> bool:
+        return job.name in self.pairs[job.side]
+
+    def is_begun(self) -> bool:
+        """Whether any pair is there by now."""
+        return any(photo_table.pairs_on_disk(self.folder).values())
+
+    def photo(self, side: Side, pair: str) -> Path:
+        """A file with the photo of a pair."""
+        return self.folder / side / "photo" / f"{pair}.png"
+
+    def picture(self, job: PairJob) -> Image.Image:
+        """The photo of a pair as it is stored. Raises BadPhoto."""
+        return Image.open(self.folder / job.side / self.folders[0] / job.name)
+
+    def as_stored(self, photo: Image.Image) -> Image.Image:
+        """What becomes of a photo that is stored."""
+        return photo
+
+    def obsolete(self, unwanted: set[str]) -> Sequence[Any]:
+        """What holds pairs of these photos, by their pair names."""
+        return photo_table.leftovers(self.folder, unwanted) if unwanted else []
+
+    def forget_damaged(self, jobs: Sequence[PairJob]) -> int:
+        """Have pairs that are no whole pictures made again; gives their number.
+
+        By PNG's own checksums, 0.4 ms a file: pixels are not decoded.
+        """
+        there = [job for job in jobs if self.has(job)]
+        with bar(len(there), "pair", "checking", leave=False) as progress:
+            for job in there:
+                if not all(map(is_whole, self._files(job))):
+                    self._damaged.append(job)
+                    self.pairs[job.side].discard(job.name)
+                progress.update()
+        return len(self._damaged)
+
+    def is_finished(self, manifest: Manifest) -> bool:
+        """Whether all is there besides the set's own files."""
+        return True
+
+    def writing(self) -> AbstractContextManager[None]:
+        """The set is this process's alone meanwhile. Raises DistillError where it cannot be."""
+        return writing(self.folder)
+
+    def publish(self, manifest: Manifest, counts: Mapping[str, int] | None) -> None:
+        """Have the root say what the folder does; `counts` is None while the set is being made."""
+
+    def remove(self, obsolete: Sequence[Any], manifest: Manifest) -> list[str]:
+        """Remove what is `obsolete`, and damaged pairs; gives lines for the photos' contents."""
+        photos = {folders[0] for folders in PAIR_FOLDERS}
+        gone = [path for path in obsolete if path.parent.name in photos and path.is_file()]
+        contents = [content_line(path) for path in gone]
+        for path in obsolete:
+            path.unlink(missing_ok=True)
+            (path.parents[1] / LAYER_FOLDER / path.name).unlink(missing_ok=True)
+        for job in self._damaged:
+            # The last written first: what is left of a pair is then no pair.
+            for path in reversed(self._files(job)):
+                path.unlink(missing_ok=True)
+        return contents
+
+    def make(
+        self, jobs: Sequence[PairJob], maker: PairMaker, rows: Mapping[str, PhotoRow]
+    ) -> dict[str, str]:
+        """Make these pairs; gives photos that cannot be used, with the reason."""
+        bad = make_pairs(jobs, maker, partial(write_pngs, self.folders, self.folder))
+        del self.pairs  # there are more now
+        return bad
+
+    def devices(self, *more: str) -> Sequence[str] | None:
+        """What made the pairs, as `devices_at` gives it, and what makes `more` of them now."""
+        before = devices_at(self.folder) if any(self.pairs.values()) else ()
+        return None if before is None else sorted({*before, *more})
+
+    def _files(self, job: PairJob) -> list[Path]:
+        return [self.folder / job.side / folder / job.name for folder in self.folders]

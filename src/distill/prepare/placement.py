@@ -8,9 +8,10 @@ from __future__ import annotations
 import warnings
 from ast import literal_eval
 from collections import defaultdict, deque
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -23,6 +24,7 @@ from distill.data.manifest import Manifest
 from distill.data.photo_table import SIDES, PhotoRow
 from distill.data.photos import Photo, Side, group_of
 from distill.data.split import NO_EDGES, Edges, new_sides
+from distill.prepare.pair_maker import PairStore
 
 
 @dataclass(frozen=True)
@@ -32,8 +34,8 @@ class Placement:
     `bridging` are photos that belong to two sides (key → reason), `dropped` the list of what to
     leave out, `left_out` how many photos that is, `unwanted` the names of their pairs and `newly`
     those that were not left out before, with the photos' keys, `restored` those that are let in
-    again; `obsolete` the files of their pairs,
-    `disk` the pairs that are there, `remembered` whether the set holds all this already.
+    again; `obsolete` what the store has of their pairs, `remembered` whether the set holds all this
+    already.
     """
 
     sides: list[tuple[Photo, Side]]
@@ -44,8 +46,7 @@ class Placement:
     unwanted: set[str]
     newly: dict[str, str]
     restored: set[str]
-    obsolete: list[Path]
-    disk: dict[Side, set[str]]
+    obsolete: Sequence[Any]
     remembered: bool
 
     @property
@@ -57,25 +58,19 @@ class Placement:
 def place_photos(
     photos: Sequence[Photo],
     manifest: Manifest,
-    root: Path,
+    store: PairStore,
     drop: Path | None = None,
-    disk: dict[Side, set[str]] | None = None,
-    photo_of: Callable[[Side, str], Path] | None = None,
-    engine: Engine = HERE,
     restore: Path | None = None,
+    engine: Engine = HERE,
 ) -> Placement:
     """Place every photo; changes nothing on disk but the cache of thumbnails.
 
-    What the set at `root` has placed stays where it is. `drop` adds to its list of
-    dropped ones, `restore` takes out of it.
-    `disk` are the whole pairs that it has, and `photo_of` gives the photo of one, None: those in
-    its folders. `engine` makes the thumbnails.
+    What the set has placed stays where it is. `drop` adds to its list of dropped ones, `restore`
+    takes out of it. `engine` makes the thumbnails.
     """
-    disk = photo_table.pairs_on_disk(root) if disk is None else disk
-    photo_of = photo_of or (lambda side, pair: root / side / "photo" / f"{pair}.png")
-    known = photo_table.read_rows(root)
-    there = {photo_table.pair_of(name): side for side in SIDES for name in disk[side]}
-    lines_before = photo_table.read_dropped(root / photo_table.DROPPED)
+    known = photo_table.read_rows(store.folder)
+    there = {photo_table.pair_of(name): side for side in SIDES for name in store.pairs[side]}
+    lines_before = photo_table.read_dropped(store.folder / photo_table.DROPPED)
     dropping = _dropping(lines_before, drop, restore, photos, known, there)
     kept = [photo for photo in photos if photo.pair_name not in dropping.pairs]
     gone = known.keys() - {photo.pair_name for photo in kept} - dropping.pairs
@@ -86,14 +81,14 @@ def place_photos(
         # A pair whose photo is gone: its copy of the photo still keeps near-duplicates beside it.
         sides = [there[row.pair] for row in orphans]
         copies = (
-            Photo(photo_of(side, row.pair), literal_eval(row.key))
+            Photo(store.photo(side, row.pair), literal_eval(row.key))
             for side, row in zip(sides, orphans, strict=True)
         )
         beside = [*zip(copies, sides, strict=True)]
         rows = _place(kept, rows, beside, manifest, engine)
     placed = [(photo, rows[photo.pair_name]) for photo in kept]
     written = [*(row for _, row in placed), *orphans]
-    obsolete = photo_table.leftovers(root, dropping.pairs) if dropping.pairs else []
+    obsolete = store.obsolete(dropping.pairs)
     same = not known or list(known.values()) == written
     return Placement(
         sides=[(photo, row.side) for photo, row in placed if row.side],
@@ -105,7 +100,6 @@ def place_photos(
         newly=_keys(dropping.new, photos, known),
         restored=dropping.restored,
         obsolete=obsolete,
-        disk=disk,
         remembered=settled and same and dropping.lines == lines_before and not obsolete,
     )
 

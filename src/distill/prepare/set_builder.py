@@ -1,40 +1,25 @@
 """Photos to a paired set on disk, once: resumable, and never half-written.
 
-    ROOT/SIDE/FOLDER/NAME.png   train, val or test, and in it the maker's two folders
     ROOT/dataset.json           the manifest: what made it, split and counts
     ROOT/photos.tsv, dropped.txt, skipped.tsv    what became of each photo, see photo_table
 
-A pair is done when both of its files are there. Each is written to a temporary file and renamed,
-so whatever kills the process loses no more than the batches in flight.
+The pairs lie as the set's `PairStore` has it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
-from functools import partial
 from pathlib import Path
-from types import MappingProxyType
 
+from distill.core.engine import HERE, Engine
 from distill.core.errors import DistillError, counted
-from distill.core.progress import bar
 from distill.data import photo_table
-from distill.data.address import Address
-from distill.data.decode import is_whole
-from distill.data.dropped import content_line
-from distill.data.manifest import (
-    Manifest,
-    devices_at,
-    is_complete,
-    manifest_at,
-    stamp,
-    write_manifest,
-    writing,
-)
+from distill.data.manifest import Manifest, is_complete, manifest_at, stamp, write_manifest
 from distill.data.photo_table import SIDES, SKIPPED
 from distill.data.photos import Photo, Side
-from distill.prepare.pair_maker import PairJob, PairMaker, make_pairs, plan, write_pngs
+from distill.prepare.pair_maker import PairJob, PairMaker, PairStore, plan
 from distill.prepare.placement import Placement, place_photos
 from distill.prepare.whole_photos import whole_pictures
 
@@ -53,7 +38,7 @@ class SetReport:
     files' `contents`, `restored` the pairs of those that are let in again.
     """
 
-    root: Path | str
+    root: str
     made: int
     skipped: dict[str, str]
     counts: dict[str, int]
@@ -96,55 +81,67 @@ def build_set(
     drop: Path | None = None,
     restore: Path | None = None,
 ) -> SetReport:
+    """`label_set` of a folder of PNGs."""
+    store = PairStore(root, maker.folders)
+    return label_set(photos, maker, manifest, store, sides, drop, restore)
+
+
+def label_set(
+    photos: Sequence[Photo],
+    maker: PairMaker,
+    manifest: Manifest,
+    store: PairStore,
+    sides: Sequence[Side] = SIDES,
+    drop: Path | None = None,
+    restore: Path | None = None,
+    engine: Engine = HERE,
+) -> SetReport:
     """Make every pair of the manifest that is not there yet, on the `sides` asked for.
 
     A complete set is left untouched. `drop` lists pictures to leave out, and the set keeps to it
-    until `restore` lists them.
-    Raises DistillError when `root` holds another set, another process is at it, nothing can be
+    until `restore` lists them. `engine` makes thumbnails.
+    Raises DistillError when another set lies there, another process is at it, nothing can be
     written there, the maker cannot be used, or no photo of a side but the test side can.
     """
-    manifest.check(root)
-    before = stamp(root)
+    folder = store.folder
+    manifest.check(folder)
+    before = stamp(folder)
     lacking = maker.lacking(photos)
-    placed = [photo for photo in photos if photo.key not in lacking]
-    found = place_photos(placed, manifest, root, drop, restore=restore)
-    whole = whole_pictures(found.sides, manifest, root)
-    jobs = [j for j in plan(found.sides, manifest.views_of, whole.of) if j.side in sides]
-    broken = _damaged(root, _there(jobs, found.disk), maker.folders)
-    for job in broken:
-        found.disk[job.side].discard(job.name)
-    missing = [job for job in jobs if job.name not in found.disk[job.side]]
-    bad = lacking | found.bridging | listed_as_bad(root, found, sides, missing, maker)
+    usable = [photo for photo in photos if photo.key not in lacking]
+    placement = place_photos(usable, manifest, store, drop, restore, engine)
+    whole = whole_pictures(placement.sides, manifest, str(store))
+    jobs = [j for j in plan(placement.sides, manifest.views_of, whole.of) if j.side in sides]
+    damaged = store.forget_damaged(jobs)
+    missing = [job for job in jobs if not store.has(job)]
+    bad = lacking | placement.bridging | listed_as_bad(store, placement, sides, missing, maker)
     todo = [job for job in missing if job.photo.key not in bad]
-    maker.check(root, todo, _there(jobs, found.disk))
+    maker.check(store, todo, [job for job in jobs if store.has(job)])
     up_to_date = (
-        is_complete(root)
-        and found.remembered
-        and manifest_at(root) == manifest.plain()
-        and photo_table.read_skipped(root) == {repr(key): reason for key, reason in bad.items()}
-        and all((root / name).is_file() for name in maker.extras)
+        is_complete(folder)
+        and placement.remembered
+        and manifest_at(folder) == manifest.plain()
+        and photo_table.read_skipped(folder) == {repr(key): reason for key, reason in bad.items()}
+        and all((folder / name).is_file() for name in maker.extras)
+        and store.is_finished(manifest)
     )
-    if up_to_date and not todo:
-        report = report_of(root, found, found.disk, 0, bad)
-    else:
-        filled = lambda: any(photo_table.pairs_on_disk(root).values())  # noqa: E731
-        with not_left_empty(Address(root), filled), writing(root):
-            devices = _devices(root, found, *([maker.device_name] if todo else []))
-            contents = _remember(root, manifest, found, before, devices)
-            for job in broken:
-                # The last written first: what is left of a pair is then no pair.
-                for folder in reversed(maker.folders):
-                    (root / job.side / folder / job.name).unlink(missing_ok=True)
-            maker.begin(root, jobs)
-            bad |= make_pairs(todo, maker, partial(write_pngs, maker.folders, root))
-            disk = photo_table.pairs_on_disk(root)
-            made = sum(job.photo.key not in bad for job in todo)
-            report = report_of(root, found, disk, made, bad)
-            report.contents = contents
-            photo_table.write_skipped(root, bad)
-            maker.finish(root, _there(jobs, disk))
-            write_manifest(root, manifest, report.counts, devices)
-    report.damaged = len(broken)
+    contents = list[str]()
+    if todo or not up_to_date:
+        with _not_left_empty(store), store.writing():
+            more = [maker.device_name] if todo else []
+            _remember(store, manifest, placement, before, store.devices(*more))
+            contents = store.remove(placement.obsolete, manifest)
+            maker.begin(folder, jobs)
+            bad |= store.make(todo, maker, {row.pair: row for row in placement.rows})
+            photo_table.write_skipped(folder, bad)
+            maker.finish(folder, [job for job in jobs if store.has(job)])
+            counts = _counts(store, placement, bad)
+            write_manifest(folder, manifest, counts, store.devices(*more))
+            store.publish(manifest, counts)
+    report = SetReport(
+        str(store), sum(map(store.has, todo)), bad, _counts(store, placement, bad),
+        damaged=damaged, listed=store.listed, newly=placement.newly, contents=contents,
+        restored=placement.restored,
+    )  # fmt: skip
     check_sides(report, manifest, maker, sides)
     return report
 
@@ -175,96 +172,62 @@ def split_for(
     So evaluation, which makes the held-out pairs of that set, holds out what training did.
     """
     manifest.check(root)
-    before = stamp(root)
-    found = place_photos(photos, manifest, root, drop, restore=restore)
-    if before is None or not found.remembered:
-        with writing(root):
-            _remember(root, manifest, found, before, _devices(root, found))
-    for key, reason in sorted(found.bridging.items()):
+    before, store = stamp(root), PairStore(root, photo_table.TEACHER_FOLDERS)
+    placement = place_photos(photos, manifest, store, drop, restore)
+    if before is None or not placement.remembered:
+        with store.writing():
+            _remember(store, manifest, placement, before, store.devices())
+            store.remove(placement.obsolete, manifest)
+    for key, reason in sorted(placement.bridging.items()):
         print(f"skipped {key!r}: {reason}")
-    return {side: [photo for photo, own in found.sides if own == side] for side in SIDES}
-
-
-def _devices(root: Path, found: Placement, *more: str) -> tuple[str, ...] | None:
-    """What made the pairs that are there, as `devices_at` gives it, and `more`."""
-    before = devices_at(root) if any(found.disk.values()) else ()
-    return None if before is None else tuple(sorted({*before, *more}))
+    return {side: [photo for photo, own in placement.sides if own == side] for side in SIDES}
 
 
 def _remember(
-    root: Path,
+    store: PairStore,
     manifest: Manifest,
-    found: Placement,
+    placement: Placement,
     before: object,
     devices: Sequence[str] | None,
-) -> list[str]:
-    """Write down what the set will be, and remove the pairs it shall no longer hold; gives lines
-    for the contents of their photos."""
-    if stamp(root) != before:
-        raise DistillError(f"{root}: another command changed this set meanwhile; start again")
-    write_manifest(root, manifest, None, devices)
-    photo_table.write_dropped(root, found.dropped)
-    photo_table.write_rows(root, found.rows)
-    photos = {folders[0] for folders in photo_table.PAIR_FOLDERS}
-    gone = [path for path in found.obsolete if path.parent.name in photos and path.is_file()]
-    contents = [content_line(path) for path in gone]
-    for path in found.obsolete:
-        path.unlink(missing_ok=True)
-        (path.parents[1] / photo_table.LAYER_FOLDER / path.name).unlink(missing_ok=True)
-    return contents
-
-
-def _damaged(root: Path, jobs: Sequence[PairJob], folders: Sequence[str]) -> list[PairJob]:
-    """Those of the pairs of which a file is empty, cut short or garbage, by PNG's own checksums.
-
-    0.4 ms a file: pixels are not decoded.
-    """
-    found = []
-    with bar(len(jobs), "pair", "checking", leave=False) as progress:
-        for job in jobs:
-            if not all(is_whole(root / job.side / folder / job.name) for folder in folders):
-                found.append(job)
-            progress.update()
-    return found
+) -> None:
+    """Write down what the set will be."""
+    if stamp(store.folder) != before:
+        raise DistillError(f"{store}: another command changed this set meanwhile; start again")
+    write_manifest(store.folder, manifest, None, devices)
+    photo_table.write_dropped(store.folder, placement.dropped)
+    photo_table.write_rows(store.folder, placement.rows)
+    store.publish(manifest, None)
 
 
 @contextmanager
-def not_left_empty(root: Address, filled: Callable[[], object]) -> Iterator[None]:
+def _not_left_empty(store: PairStore) -> Iterator[None]:
     """A set whose first labelling fails before any pair is there takes its folder away again."""
-    new = not root.is_there()
+    new = not store.root.is_there()
     try:
         yield
     except Exception:
         with suppress(DistillError):  # a store may be what failed
-            if new and not filled():
-                root.clear()
+            if new and not store.is_begun():
+                store.root.clear()
         raise
 
 
-def _there(jobs: Sequence[PairJob], disk: dict[Side, set[str]]) -> list[PairJob]:
-    return [job for job in jobs if job.name in disk[job.side]]
-
-
 def listed_as_bad(
-    root: Path,
-    found: Placement,
+    store: PairStore,
+    placement: Placement,
     sides: Sequence[Side],
     missing: Sequence[PairJob],
     maker: PairMaker,
-    more: Mapping[str, str] = MappingProxyType({}),
 ) -> dict[str, str]:
-    """What an earlier run listed as bad: of a side left alone now, and what is so still.
-
-    `more` is what one listed that did not run to its end.
-    """
-    listed = {**more, **photo_table.read_skipped(root)}
+    """What an earlier run listed as bad: of a side left alone now, and what is so still."""
+    listed = {**store.skipped, **photo_table.read_skipped(store.folder)}
     if not listed:
         return {}
-    kept = root / SKIPPED
+    kept = store.folder / SKIPPED
     since = kept.stat().st_mtime if kept.is_file() else 0.0
     wanted = {job.photo.key for job in missing}
     bad = {}
-    for photo, side in found.sides:
+    for photo, side in placement.sides:
         reason = listed.get(repr(photo.key))
         if reason is not None and (
             side not in sides or (photo.key in wanted and maker.still_bad(photo, reason, since))
@@ -273,9 +236,6 @@ def listed_as_bad(
     return bad
 
 
-def report_of(
-    root: Path | str, found: Placement, disk: dict[Side, set[str]], made: int, bad: dict[str, str]
-) -> SetReport:
-    """What there is to say of a set at `root` with these pairs, of which so many are new."""
-    counts = {side: len(disk[side]) for side in SIDES} | {"skipped": len(bad)} | found.counts
-    return SetReport(root, made, bad, counts, newly=found.newly, restored=found.restored)
+def _counts(store: PairStore, placement: Placement, bad: Mapping[str, str]) -> dict[str, int]:
+    pairs: dict[str, int] = {side: len(store.pairs[side]) for side in SIDES}
+    return pairs | {"skipped": len(bad)} | placement.counts

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
@@ -31,7 +31,7 @@ from distill.data.sampler import of_one_shape
 from distill.models.teachers.drawings import FolderTeacher
 from distill.models.teachers.teacher import BadPicture, Teacher
 from distill.prepare.drawing_folder import MISSING, DrawingFolder
-from distill.prepare.pair_maker import PairJob, PairMaker, Pictures
+from distill.prepare.pair_maker import PairJob, PairMaker, PairStore, Pictures
 from distill.prepare.teacher_check import (
     PHOTOS,
     TeacherCheck,
@@ -147,39 +147,21 @@ class TeacherPass(PairMaker):
     def nothing_usable(self, listed: Path, others: int) -> str:
         return f"could be read; see {listed}, repair those or add others"
 
-    def check(self, root: Path, todo: Sequence[PairJob], done: Sequence[PairJob]) -> None:
-        def kept(job: PairJob) -> Image.Image:
-            return Image.open(root / job.side / self.folders[0] / job.name)
-
-        self.check_photos(str(root), manifest_at(root), done, kept)
-
-    def check_photos(
-        self,
-        root: str,
-        made: Mapping[str, Any] | None,
-        done: Sequence[PairJob],
-        kept: Callable[[PairJob], Image.Image],
-        stored: Callable[[Image.Image], Image.Image] = lambda photo: photo,
-        own: Path | None = None,
-    ) -> None:
-        """A set may follow its photos to another folder, but not take others of the same names.
-
-        `made` is its manifest, `kept` gives the photo of a pair that is done, and `stored` what
-        becomes of one that is kept there. `own` is the folder of the set's own files, None: `root`.
-        """
-        photos = (made or {}).get("photos", self.manifest.photos)
+    def check(self, store: PairStore, todo: Sequence[PairJob], done: Sequence[PairJob]) -> None:
+        """A set may follow its photos to another folder, but not take others of the same names."""
+        photos = (manifest_at(store.folder) or {}).get("photos", self.manifest.photos)
         if photos == self.manifest.photos:
             return
         for job in [job for job in done if job.number == 0][:3]:
-            with kept(job) as picture:
+            with store.picture(job) as picture:
                 try:
-                    now = stored(Image.fromarray(read_views(self.manifest, None, job)[0].numpy()))
-                    same = now.tobytes() == picture.tobytes()
+                    now = Image.fromarray(read_views(self.manifest, None, job)[0].numpy())
+                    same = store.as_stored(now).tobytes() == picture.tobytes()
                 except BadPhoto:
                     same = False
             if not same:
                 raise DistillError(
-                    f"{root}: holds pairs of other photos, those of {photos}; name another set "
+                    f"{store}: holds pairs of other photos, those of {photos}; name another set "
                     "with data.root=DIR"
                 )
 
@@ -226,21 +208,13 @@ class DrawingPass(TeacherPass):
         both = from_pixels(torch.stack(pictures).flatten(0, 1)) if pictures else torch.empty(0)
         return check_drawings(both[::2], both[1::2])
 
-    def check_photos(
-        self,
-        root: str,
-        made: Mapping[str, Any] | None,
-        done: Sequence[PairJob],
-        kept: Callable[[PairJob], Image.Image],
-        stored: Callable[[Image.Image], Image.Image] = lambda photo: photo,
-        own: Path | None = None,
-    ) -> None:
+    def check(self, store: PairStore, todo: Sequence[PairJob], done: Sequence[PairJob]) -> None:
         """Nor may a drawing have changed, of which there are pairs."""
-        super().check_photos(root, made, done, kept, stored, own)
-        known, now = _hashes(own or Path(root)), self._hash([job.photo for job in done])
+        super().check(store, todo, done)
+        known, now = _hashes(store.folder), self._hash([job.photo for job in done])
         if changed := [key for key in now if key in known and now[key] != known[key]]:
             raise DistillError(
-                f"{root}: changed since: {counted(len(changed), 'drawing')}, the first is that "
+                f"{store}: changed since: {counted(len(changed), 'drawing')}, the first is that "
                 f"of {changed[0]!r}; delete this set and make it again, or name another with "
                 "data.root=DIR"
             )

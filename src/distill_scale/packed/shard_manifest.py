@@ -15,6 +15,7 @@ from distill.data.address import Address
 from distill.data.manifest import MANIFEST
 from distill.data.photos import Side
 from distill_scale.packed.pair_record import CodecName
+from distill_scale.packed.shard_index import pyarrow_parquet
 
 
 @dataclass(frozen=True)
@@ -67,6 +68,20 @@ def shard_manifest_at(root: Address) -> ShardManifest | None:
         raise DistillError(
             f"{root}/{MANIFEST}: damaged; delete it and run the command that made the set again"
         ) from None
+
+
+def manifest_to_continue(root: Address, key: str) -> ShardManifest | None:
+    """The same of shards that are to be made at `root`, which the setting `key` names.
+
+    Raises DistillError where pyarrow is missing, and where a set of another kind lies there.
+    """
+    pyarrow_parquet()
+    there = shard_manifest_at(root)
+    if there is None and root.size(MANIFEST) is not None:
+        raise DistillError(
+            f"{root}: holds a set of another kind; name another place with {key}=ADDRESS"
+        )
+    return there
 
 
 def finished_shards(root: Address) -> ShardManifest:

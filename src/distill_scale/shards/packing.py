@@ -24,7 +24,7 @@ from distill.core.process import worker_init_fn
 from distill.core.progress import bar
 from distill.data.address import Address
 from distill.data.decode import BadPhoto
-from distill.data.manifest import MANIFEST, devices_at, is_complete, manifest_at, writing
+from distill.data.manifest import devices_at, is_complete, manifest_at, writing
 from distill.data.pairs import Pair, Pairs, find_pairs
 from distill.data.photo_table import PAIR_FOLDERS, SIDES, PhotoRow, pair_of, read_rows, size_of
 from distill.data.photos import Side
@@ -34,13 +34,13 @@ from distill_scale.packed.pair_record import CodecName, codec_named
 from distill_scale.packed.shard_index import (
     Catalogue,
     ShardRow,
-    pyarrow_parquet,
     read_rows_of,
     read_shard_row,
     whole_shard,
 )
 from distill_scale.packed.shard_manifest import (
     ShardManifest,
+    manifest_to_continue,
     shard_manifest_at,
     write_shard_manifest,
 )
@@ -165,7 +165,7 @@ def pack(
     STYLE/. Raises DistillError for a folder without pairs or not finished, and where nothing can be
     written.
     """
-    pyarrow_parquet()  # what is missing is said before anything is read
+    before = manifest_to_continue(root, "output")  # what is missing is said before any is read
     codec_named(codec)
     if manifest_at(folder) is not None and not is_complete(folder):
         raise DistillError(
@@ -181,10 +181,6 @@ def pack(
     ours = (two for two in named if two in PAIR_FOLDERS or two[::-1] in PAIR_FOLDERS)
     layout = next(ours, ("photo", "stylized"))
     manifest = ShardManifest(codec, per_shard, layout, manifest_at(folder) or {})
-    if shard_manifest_at(root) is None and root.size(MANIFEST) is not None:
-        raise DistillError(
-            f"{root}: holds a set of another kind; name another place with output=ADDRESS"
-        )
     with writing(root.local, False, "output") if root.local is not None else nullcontext():
         done = dict[str, ShardRow]()
         for job in jobs:  # what is there, whole, and made of the same files
@@ -193,8 +189,8 @@ def pack(
                 done[job.shard] = row
         todo = [job for job in jobs if job.shard not in done]
         if not done:
-            _check_same_set(root, folder, manifest, sides)
-        if todo or shard_manifest_at(root) is None:
+            _check_same_set(before, root, folder, manifest, sides)
+        if todo or before is None:
             write_shard_manifest(root, manifest)  # without counts: training must not begin
         skipped = _make(todo, done, root, workers)
         found = [done[job.shard] for job in jobs if done[job.shard].pairs]
@@ -209,11 +205,14 @@ def pack(
 
 
 def _check_same_set(
-    root: Address, folder: Path, manifest: ShardManifest, sides: Mapping[Side, Pairs]
+    there: ShardManifest | None,
+    root: Address,
+    folder: Path,
+    manifest: ShardManifest,
+    sides: Mapping[Side, Pairs],
 ) -> None:
     """Raises DistillError where the shards at `root` are finished and of another set: of another
     teacher, or without one pair of a name that this one has."""
-    there = shard_manifest_at(root)
     if there is None or there.counts is None:
         return
     known = {pair.name for side in SIDES for pair in sides[side]}

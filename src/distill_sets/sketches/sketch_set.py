@@ -27,12 +27,13 @@ from distill.core.next_step import next_step
 from distill.core.nodes import class_of, flat
 from distill.core.onnx_files import content_hash
 from distill.data import faces, sources
+from distill.data.kinds.chosen import source_named
 from distill.data.manifest import PREVIEW, Manifest, manifest_at
 from distill.data.photo_table import SIDES, SKETCH_FOLDERS
 from distill.data.photos import Photo
 from distill.data.takedown import report_takedown
 from distill.data.terms import keep_terms
-from distill.prepare.pair_maker import PairJob, PairMaker, Pictures
+from distill.prepare.pair_maker import PairJob, PairMaker, PairStore, Pictures
 from distill.prepare.set_builder import SetReport, build_set
 from distill_sets.settings import PrepareWithSets, Sketch
 from distill_sets.sketches import lines
@@ -117,7 +118,7 @@ class SketchPass(PairMaker):
         hint = "; add photos, or name others with val_photos=DIR data.root=DIR" if others else ""
         return f"could be used; see {listed}{hint}"
 
-    def check(self, root: Path, todo: Sequence[PairJob], done: Sequence[PairJob]) -> None:
+    def check(self, store: PairStore, todo: Sequence[PairJob], done: Sequence[PairJob]) -> None:
         if todo:
             self.sketcher.check()
 
@@ -188,11 +189,11 @@ def check(settings: PrepareWithSets) -> None:
 
     Before a network's file is fetched or read.
     """
-    sketch = settings.sketch
-    if settings.data.kind == "shards" or class_of("engine", settings.engine) is not Here:
+    sketch, kind = settings.sketch, settings.data.kind
+    if source_named(kind).labels_itself or class_of("engine", settings.engine) is not Here:
         raise DistillError(
             "recipe=pix2pix: sketches are written into a folder on this machine; leave "
-            "data=shards and engine= out, python -m distill.shards packs them"
+            f"data={kind} and engine= out"
         )
     if settings.data.sizes:
         raise DistillError(
