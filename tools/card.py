@@ -13,8 +13,7 @@ from PIL import Image
 
 from distill.config import compose, groups
 from distill.config.settings.networks import StyleSettings
-from distill.config.settings.training import PictureTrain, Prepare, Train
-from distill.config.validate import source_of
+from distill.config.settings.training import PictureTrain, Prepare, Train, source_of
 from distill.core.images import sheet, to_tensor
 from distill.data.kinds import chosen
 from distill.data.photo_table import SIDES, read_rows

@@ -6,8 +6,7 @@ from collections.abc import Sequence, Set
 from pathlib import Path
 
 from against_teacher.heldout_set import FidelitySet, persons
-from distill.config.settings.training import Train
-from distill.config.validate import source_of
+from distill.config.settings.training import Train, source_of
 from distill.core.errors import DistillError
 from distill.core.files import real_path
 from distill.data.kinds import chosen

@@ -16,11 +16,7 @@ from distill.data.kinds.source import (
     Source,
     Split,
     TrainingSets,
-    check_no_align,
     check_some,
-    common_arguments,
-    sets_of_sizes,
-    varied_arguments,
 )
 from distill.data.photos import Side
 from distill.data.sampler import shares_of
@@ -75,10 +71,8 @@ class Shards(Source):
         return finished_shards(self.root)
 
     @property
-    def flip(self) -> bool:
-        """Whether pairs are mirrored: as asked for, else where no teacher made the targets."""
-        asked = self.data.flip
-        return not self.manifest.made_by_teacher if asked is None else asked
+    def varied(self) -> dict[str, Any]:
+        return super().varied | {"flip": self.mirrors(self.manifest.recipe)}
 
     def check(self) -> None:
         finished_shards(self.root)
@@ -87,28 +81,29 @@ class Shards(Source):
         return self.manifest.recipe.get("sizes", [])
 
     def training_sets(self, split: Split | None) -> TrainingSets:
-        check_no_align(self.data, FOLDER_ONLY)
+        self.check_no_align(FOLDER_ONLY)
         settings, d = self.settings, self.data
-        common, varied = common_arguments(settings), varied_arguments(settings)
-        pairs, varied["flip"] = self._sides(), self.flip
+        common, varied, pairs = self.common, self.varied, self._sides()
         if d.sizes:
             whole = self._sides(whole=True)
             squares = varied | ({"order": self._order(pairs["train"])} if pairs["train"] else {})
             large = dict(varied)
             if len(whole["train"]):
                 large["order"] = ShardOrder(whole["train"].sizes, f"{settings.seed}:whole")
-            return TrainingSets(*sets_of_sizes(settings, self.root, pairs, whole, squares, large))
+            return TrainingSets(*self.sets_of_sizes(pairs, whole, squares, large))
         check_some(self.root, pairs["train"])
         order = self._order(pairs["train"])
         train = PairSet(pairs["train"], train=True, order=order, **varied, **common)
         return TrainingSets(train, PairSet(pairs["val"], train=False, **common))
 
     def pairs_by_side(self) -> PairsBySide:
-        check_no_align(self.data, FOLDER_ONLY)
+        self.check_no_align(FOLDER_ONLY)
         sides = self._sides()
         train = sides["train"]
         order = ShardOrder(train.sizes, self.settings.seed) if train else None
-        return PairsBySide(train, sides["val"], {"flip": self.flip, "order": order})
+        return PairsBySide(
+            train, sides["val"], {"flip": self.mirrors(self.manifest.recipe), "order": order}
+        )
 
     def _sides(self, whole: bool = False) -> dict[Side, ShardedPairs]:
         """The squares by their sides, or the whole pictures. Raises DistillError."""

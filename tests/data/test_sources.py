@@ -8,8 +8,7 @@ import pytest
 
 from distill.config import compose
 from distill.config.arguments import TypedKeys, overrides_of
-from distill.config.settings.training import Prepare, Train
-from distill.config.validate import source_of
+from distill.config.settings.training import Prepare, Train, source_of
 from distill.core.errors import DistillError
 from distill.data import sources
 from distill.data.kinds import chosen

@@ -10,8 +10,7 @@ from torch import nn
 
 from distill.config import compose
 from distill.config.settings.commands import EvalFid
-from distill.config.settings.training import Train
-from distill.config.validate import source_of
+from distill.config.settings.training import Train, source_of
 from distill.core.errors import DistillError
 from distill.data.kinds import chosen
 from distill.data.photo_table import read_rows

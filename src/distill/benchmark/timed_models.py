@@ -23,8 +23,7 @@ from torch import nn
 from distill.config.settings.base import TeacherNode
 from distill.config.settings.commands import Benchmark
 from distill.config.settings.networks import StyleSettings
-from distill.config.settings.training import PhotoSource
-from distill.config.validate import source_of
+from distill.config.settings.training import PhotoSource, source_of
 from distill.core import onnx_files, sessions
 from distill.core.errors import DistillError
 from distill.core.files import home_path

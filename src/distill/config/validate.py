@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import fields, is_dataclass, replace
+from dataclasses import fields, is_dataclass
 from types import UnionType
 from typing import Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
 
 from pydantic import TypeAdapter, ValidationError
 
 from distill.config.settings.base import Given
-from distill.config.settings.training import PhotoSource
 from distill.core.errors import DistillError
 from distill.core.nodes import Node, bind, unknown_name
 
@@ -37,28 +36,6 @@ def fit(values: object, schema: type[S], extra: Literal["forbid", "ignore"] = "f
         return TypeAdapter(schema).validate_python(values, extra=extra)
     except ValidationError as error:
         raise DistillError(_explain(error, schema)) from None
-
-
-def source_of(trained: PhotoSource, photos: str | None = None) -> PhotoSource:
-    """The photos, teacher and set of a trained run; or with other photos.
-
-    Those of a run without a teacher are another folder of pairs. The run may be somebody else's, so
-    that `build.load_teacher` has to know: nobody typed what it names.
-    """
-    data, teacher = trained.data, trained.teacher
-    if photos and teacher is None:
-        data = replace(data, root=photos)
-    elif photos:
-        data = replace(data, root=None, kind="pairs", weights=None)
-    return replace(
-        trained,
-        photos=photos or trained.photos,
-        val_photos=None if photos else trained.val_photos,
-        drop=None,  # the set remembers what was dropped
-        restore=None,
-        data=data,
-        teacher=teacher and teacher | {"typed": False},
-    )
 
 
 def _nodes(settings: Any, prefix: str = "") -> Iterable[tuple[str, Node, tuple[str, ...]]]:

@@ -271,26 +271,20 @@ def _all_sides(
 def _layout(root: Path, style: str | None) -> Layout:
     """How a folder lays out its pairs; without folders of sides all are of the training side."""
     two = _two_folders(root, style)
-    if two and (inside := _sides_inside(root, two)) and not _pictures(two[0]):
-        return inside
-    below = _sides_below(root, style)
-    return {"train": (root, two)} if not below or (two and "train" not in below) else below
-
-
-def _sides_inside(root: Path, two: Two) -> Layout:
-    """A/train + B/train: the sides are folders of both."""
-    photos, targets = two
-    return {
-        side: (root, (photos / name, targets / name))
-        for name, side in _SIDES_NAMED.items()
-        if (photos / name).is_dir() and (targets / name).is_dir()
-    }
-
-
-def _sides_below(root: Path, style: str | None) -> Layout:
-    """train/A + train/B, or pictures side by side in train/: each side is a folder."""
-    folders = {side: root / name for name, side in _SIDES_NAMED.items() if (root / name).is_dir()}
-    return {side: (folder, _two_folders(folder, style)) for side, folder in folders.items()}
+    if two:  # A/train + B/train: the sides are folders of both
+        photos, targets = two
+        inside: Layout = {
+            side: (root, (photos / name, targets / name))
+            for name, side in _SIDES_NAMED.items()
+            if (photos / name).is_dir() and (targets / name).is_dir()
+        }
+        if inside and not _pictures(photos):
+            return inside
+    # train/A + train/B, or pictures side by side in train/: each side is a folder.
+    below = {side: root / name for name, side in _SIDES_NAMED.items() if (root / name).is_dir()}
+    if not below or (two and "train" not in below):
+        return {"train": (root, two)}
+    return {side: (folder, _two_folders(folder, style)) for side, folder in below.items()}
 
 
 def _split_by_names(

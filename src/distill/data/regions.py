@@ -8,9 +8,8 @@ distances between the eyes, by eye on portraits. Brows are drawn as a network of
 from __future__ import annotations
 
 from collections.abc import Sequence
-from contextlib import suppress
+from functools import cache
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import torch
@@ -20,11 +19,10 @@ from torch import Tensor
 from distill.config.settings.training import Loss
 from distill.core.errors import DistillError
 from distill.core.files import home_path
-from distill.core.progress import bar
 from distill.data.faces import BROWS, MARKS, brow_finder, frame, point_finder
 from distill.data.pairs import ReadablePair
-from distill.data.photos import SUFFIXES, BadPhoto, read_photo, stem_of
-from distill.data.thumbnails import id_of_files, load_rows, save_rows
+from distill.data.photos import SUFFIXES, read_photo, stem_of
+from distill.data.thumbnails import id_of_files, measured_rows
 
 FILE, WITH_BROWS = "faces.npy", "brows.npy"  # in the folder of the set
 MOST = 4  # faces of a photo, the largest
@@ -100,31 +98,21 @@ def _faces(pairs: Sequence[ReadablePair], root: Path, brows: bool) -> np.ndarray
     What is known from before is taken from the set's file, or the file is made.
     """
     kind = np.dtype([("id", "V16"), ("faces", "c8", (MOST, 4 + brows * np.size(BROWS)))])
-    kept, rows = root / (WITH_BROWS if brows else FILE), np.zeros(len(pairs), kind)
-    known, find = load_rows(kept, kind), None
-    files = [pair.photo for pair in pairs]
-    # By path below the set: a set that is moved or copied keeps its faces.
-    ids = [id_of_files([], f"{Path(f).relative_to(root)}\0{Path(f).stat().st_size}") for f in files]
     find_brows = brow_finder() if brows else None
-    missing = [i for i, each in enumerate(ids) if each not in known]
-    with bar(len(missing), "photo", "finding faces", leave=False) as progress:
-        for i in missing:
-            find = find or point_finder()
-            row: Any = np.zeros((), kind)
-            row["id"], row["faces"] = ids[i], np.nan
-            with suppress(BadPhoto):  # training names it
-                photo = pairs[i].read()[0]
-                middle, side = complex(*photo.size) / 2, min(photo.size)
-                pixels = np.asarray(photo)
-                for number, face in enumerate(find(pixels)[:MOST]):
-                    spots = [face.marks[m] for m in MARKS[:4]]
-                    spots += [*find_brows(pixels, face).flat] if find_brows else []
-                    row["faces"][number, : len(spots)] = (np.array(spots) - middle) / side
-            known[ids[i]] = row
-            progress.update()
-    if missing:
-        with suppress(OSError):  # a set that may not be written to
-            save_rows(kept, np.array([*known.values()], kind))
-    for i, each in enumerate(ids):
-        rows[i] = known[each]
-    return rows["faces"]
+    find = cache(point_finder)
+    # By path below the set: a set that is moved or copied keeps its faces.
+    files = [Path(pair.photo) for pair in pairs]
+    ids = [id_of_files([], f"{f.relative_to(root)}\0{f.stat().st_size}") for f in files]
+
+    def measure(i: int, row: np.ndarray) -> None:
+        row["faces"] = np.nan
+        photo = pairs[i].read()[0]
+        middle, side = complex(*photo.size) / 2, min(photo.size)
+        pixels = np.asarray(photo)
+        for number, face in enumerate(find()(pixels)[:MOST]):
+            spots = [face.marks[m] for m in MARKS[:4]]
+            spots += [*find_brows(pixels, face).flat] if find_brows else []
+            row["faces"][number, : len(spots)] = (np.array(spots) - middle) / side
+
+    file = root / (WITH_BROWS if brows else FILE)
+    return measured_rows(file, kind, ids, measure, ("photo", "finding faces"))["faces"]

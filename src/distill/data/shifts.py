@@ -10,7 +10,6 @@ resampled twice.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -22,12 +21,10 @@ from distill.config.settings.training import Pad, SplitConfig
 from distill.core.errors import DistillError
 from distill.core.files import real_path
 from distill.core.images import REC_601
-from distill.core.progress import bar
 from distill.data.pairs import ReadablePair
-from distill.data.photos import BadPhoto, centre_square
-from distill.data.thumbnails import cache_file, id_of_files, load_rows, save_rows
+from distill.data.photos import centre_square
+from distill.data.thumbnails import cache_file, id_of_files, measured_rows
 
-SAVE_EVERY = 500  # pairs
 HOW = "directions"  # what is compared: the cache of another measure does not count
 
 _ROW = np.dtype([("id", "V16"), ("down", "f4"), ("right", "f4")])
@@ -60,26 +57,17 @@ def shifts_of(pairs: Sequence[ReadablePair], root: Path, swap: bool = False) -> 
 
     `root` names the cache. With `swap` photo and target change places, as in `ReadablePair.read`.
     """
-    kept, rows = cache_file("shifts", str(real_path(root))), np.zeros(len(pairs), _ROW)
-    known = load_rows(kept, _ROW)
     files = ((pair.photo, getattr(pair, "target", None)) for pair in pairs)
-    rows["id"] = [id_of_files((p for p in two if isinstance(p, Path)), HOW) for two in files]
-    missing = [i for i, row in enumerate(rows) if row["id"].tobytes() not in known]
-    with bar(len(missing), "pair", "aligning", leave=False) as progress:
-        for count, i in enumerate(missing, 1):
-            with suppress(BadPhoto):  # training names it
-                photo, target = (np.asarray(centre_square(each, SIDE)) for each in pairs[i].read())
-                registration = register(photo, target)
-                if registration.shifted:
-                    rows[i]["down"] = registration.down / SIDE
-                    rows[i]["right"] = registration.right / SIDE
-            known[rows[i]["id"].tobytes()] = rows[i]
-            progress.update()
-            if count % SAVE_EVERY == 0 or count == len(missing):
-                with suppress(OSError):  # a cache may fail
-                    save_rows(kept, np.array([*known.values()], _ROW))
-    for i, row in enumerate(rows):
-        rows[i] = known[row["id"].tobytes()]
+    ids = [id_of_files((p for p in two if isinstance(p, Path)), HOW) for two in files]
+
+    def measure(i: int, row: np.ndarray) -> None:
+        photo, target = (np.asarray(centre_square(each, SIDE)) for each in pairs[i].read())
+        registration = register(photo, target)
+        if registration.shifted:
+            row["down"], row["right"] = registration.down / SIDE, registration.right / SIDE
+
+    file = cache_file("shifts", str(real_path(root)))
+    rows = measured_rows(file, _ROW, ids, measure, ("pair", "aligning"))
     shifts = np.stack([rows["down"], rows["right"]], 1)
     return -shifts if swap else shifts
 

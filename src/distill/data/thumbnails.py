@@ -10,11 +10,12 @@ from __future__ import annotations
 import hashlib
 import math
 import warnings
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from functools import cache, partial
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import torch
@@ -27,7 +28,7 @@ from distill.core.engine import HERE, Engine
 from distill.core.errors import DistillError
 from distill.core.files import atomic_write, cache_folder
 from distill.core.progress import bar
-from distill.data.decode import KINDS, to_rgb
+from distill.data.decode import KINDS, BadPhoto, to_rgb
 from distill.data.listing import StoredPhoto
 from distill.data.photos import MAX_PIXELS, Photo, PhotoFile, centre_box, open_photo, upright
 
@@ -52,6 +53,34 @@ def save_rows(file: Path, rows: np.ndarray) -> None:
     """Raises OSError."""
     with atomic_write(file) as temporary, temporary.open("wb") as out:
         np.save(out, rows)
+
+
+def measured_rows(
+    file: Path,
+    kind: np.dtype,
+    ids: Sequence[bytes],
+    measure: Callable[[int, np.ndarray], None],
+    shown: tuple[str, str],
+) -> np.ndarray:
+    """A row for each of `ids`, of those that `file` keeps or as `measure` fills it, by its number.
+
+    What cannot be read stays zero; what is new is kept, where that can be. `shown` are unit and
+    title of the progress bar.
+    """
+    known: dict[bytes, Any] = {**load_rows(file, kind)}
+    missing = [i for i, each in enumerate(ids) if each not in known]
+    with bar(len(missing), *shown, leave=False) as progress:
+        for count, i in enumerate(missing, 1):
+            row = np.zeros((), kind)
+            row["id"] = ids[i]
+            with suppress(BadPhoto):  # training names it
+                measure(i, row)
+            known[ids[i]] = row
+            progress.update()
+            if count % SAVE_EVERY == 0 or count == len(missing):
+                with suppress(OSError):  # a cache may fail
+                    save_rows(file, np.array([*known.values()], kind))
+    return np.array([known[each] for each in ids], kind)
 
 
 def row_id(text: str) -> bytes:

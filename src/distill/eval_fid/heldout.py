@@ -23,8 +23,8 @@ from distill.config.settings.training import (
     Prepare,
     SplitConfig,
     Train,
+    source_of,
 )
-from distill.config.validate import source_of
 from distill.core.arrays import over_white
 from distill.core.errors import DistillError, counted
 from distill.core.files import real_path

@@ -15,8 +15,7 @@ import torch
 from torch import Tensor, nn
 
 from distill.config.settings.networks import StyleSettings
-from distill.config.settings.training import Train
-from distill.config.validate import source_of
+from distill.config.settings.training import Train, source_of
 from distill.core.arrays import over_white
 from distill.core.errors import DistillError
 from distill.core.images import batches

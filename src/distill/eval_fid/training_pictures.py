@@ -19,8 +19,8 @@ from distill.config.settings.training import (
     SplitConfig,
     Train,
     UnpairedDataConfig,
+    source_of,
 )
-from distill.config.validate import source_of
 from distill.core.errors import DistillError, counted
 from distill.core.files import real_path
 from distill.data import sources

@@ -19,8 +19,14 @@ from distill.config.registry import Recipe, recipe_named, schema_of
 from distill.config.settings.base import Direction
 from distill.config.settings.commands import Export
 from distill.config.settings.networks import Description, NetworkSettings, StudentSettings
-from distill.config.settings.training import Adversarial, Budget, PhotoSource, Train, Training
-from distill.config.validate import source_of
+from distill.config.settings.training import (
+    Adversarial,
+    Budget,
+    PhotoSource,
+    Train,
+    Training,
+    source_of,
+)
 from distill.core.errors import DistillError, of_the_user
 from distill.core.images import form, wrong_pictures
 from distill.core.nodes import build as build_node

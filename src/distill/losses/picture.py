@@ -14,6 +14,7 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from distill.core.arrays import over_white
+from distill.core.images import luma
 from distill.losses.differences import Differences
 from distill.losses.feature_distance import FeatureDistance
 from distill.losses.term import LossTerm
@@ -21,7 +22,6 @@ from distill.losses.vgg import Backbone, vgg_features
 
 LAYERS = ("relu1_1", "relu2_1", "relu3_1")
 TINY = 1e-8  # of a layer that sees nothing in the style
-LUMA = (0.299, 0.587, 0.114)
 COLOUR = 20.0  # weight of the colours that are kept: they differ by hundredths
 
 
@@ -84,7 +84,7 @@ class PictureStyle(LossTerm):
     def _at_scale(self, picture: Tensor, halvings: int) -> Tensor:
         if halvings:
             picture = F.avg_pool2d(picture, 2**halvings)
-        grey = luminance(picture).expand_as(picture) if self.keep_colour else picture
+        grey = luma(picture).expand_as(picture) if self.keep_colour else picture
         return grey.contiguous(memory_format=torch.channels_last)
 
     def _crop(self, picture: Tensor) -> Tensor:
@@ -120,15 +120,10 @@ def gram_around(features: Tensor, mean: Tensor) -> Tensor:
     return flat @ flat.transpose(1, 2) / flat.shape[2]
 
 
-def luminance(picture: Tensor) -> Tensor:
-    """Rec. 601 luma (N, 1, H, W) of RGB."""
-    return (picture * picture.new_tensor(LUMA).view(3, 1, 1)).sum(1, keepdim=True)
-
-
 def chroma_distance(student: Tensor, photo: Tensor) -> Tensor:
     """Mean absolute difference of two pictures' colours, less their luminance."""
     error = student - over_white(photo)
-    return (error - luminance(error)).abs().mean()
+    return (error - luma(error)).abs().mean()
 
 
 def half_precision(picture: Tensor) -> torch.autocast:

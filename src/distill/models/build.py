@@ -123,7 +123,7 @@ def load_teacher(style: StyleSettings, node: Node | None) -> Teacher:
     """The style's teacher with its weights found, verified and loaded.
 
     Raises DistillError where they cannot be had, for pairs of one's own, and before anything is
-    imported for a teacher that a run names (`validate.source_of`) and that may not be built.
+    imported for a teacher that a run names (`source_of`) and that may not be built.
     """
     if node is None:
         raise DistillError(

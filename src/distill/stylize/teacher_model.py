@@ -8,8 +8,7 @@ import numpy as np
 import torch
 
 from distill.config import compose, groups
-from distill.config.settings.training import PhotoSource, Prepare
-from distill.config.validate import source_of
+from distill.config.settings.training import PhotoSource, Prepare, source_of
 from distill.core.errors import DistillError
 from distill.data.kinds import chosen
 from distill.models import build

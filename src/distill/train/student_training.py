@@ -18,10 +18,10 @@ from distill.core.images import from_pixels
 from distill.data import loaders, sources
 from distill.data.datamodule import DistillData, LoaderData, Pictures
 from distill.data.kinds.chosen import data_source
-from distill.losses.criterion import Criterion, make_criterion
+from distill.losses.criterion import make_criterion
 from distill.losses.term import Reads
 from distill.models.build import load_teacher
-from distill.models.students.student import Student
+from distill.models.students.heads import Head
 from distill.models.teachers.teacher import Teacher
 from distill.prepare import labelling
 from distill.runs.run_folder import Run
@@ -57,13 +57,11 @@ def train(
 
     teacher = needed_teacher(settings)
     pl.seed_everything(settings.seed, verbose=False)
-    student = new_student(settings)
-    criterion = make_criterion(settings.loss.terms, settings.loss.weights, settings.loss.start)
-    module = training_module(student, criterion, teacher, settings, kind)
+    module = student_module(settings, teacher, kind)
     watching = [*([StudentEMA(settings.ema)] if settings.ema else []), LateTerms(), Health()]
     trainer = make_trainer(settings, run, watching, clip=settings.trainer.clip)
     data = data or labelling.training_data(settings, teacher)
-    begin_at_targets(student, data)
+    begin_at_targets(module, data)
 
     if first:
         run.start(settings, checkpoint, counted(settings.trainer.max_steps, "step"))
@@ -151,20 +149,9 @@ def needed_teacher(settings: Train) -> Teacher | None:
 def student_module(
     settings: Train, teacher: Teacher | None, kind: type[DistillModule] = DistillModule
 ) -> DistillModule:
-    """Student and criterion of the settings, see `training_module`."""
+    """Student, criterion and how they are optimised. Raises DistillError for what does not fit."""
     student = new_student(settings)
     criterion = make_criterion(settings.loss.terms, settings.loss.weights, settings.loss.start)
-    return training_module(student, criterion, teacher, settings, kind)
-
-
-def training_module(
-    student: Student,
-    criterion: Criterion,
-    teacher: Teacher | None,
-    settings: Train,
-    kind: type[DistillModule] = DistillModule,
-) -> DistillModule:
-    """Student, criterion and how they are optimised. Raises DistillError for what does not fit."""
     if settings.data.batch_size < criterion.min_batch:
         raise DistillError(
             f"data.batch_size={settings.data.batch_size}: GKA compares pictures within a batch and "
@@ -194,19 +181,20 @@ def training_module(
     return module
 
 
-def begin_at_targets(student: Student, data: Pictures) -> None:
+def begin_at_targets(module: DistillModule, data: Pictures) -> None:
     """Initialize the student's head, if it has one, from the first targets.
 
     Raises DistillError for targets that it cannot give.
     """
-    if student.head is None:
+    head = module.student.head
+    if not isinstance(head, Head):
         return
     targets = [batch["target"] for batch in data.first_batches(4) if "target" in batch]
     if targets:
         pictures = torch.cat(targets)
         pictures = from_pixels(pictures) if pictures.dtype == torch.uint8 else pictures
-        student.head.begin_at(pictures)
-        student.head.check_target(pictures[0])
+        head.begin_at(pictures)
+        head.check_target(pictures[0])
 
 
 def _reads_activations(loss: Loss) -> bool:

@@ -6,7 +6,7 @@ import hashlib
 import zlib
 from ast import literal_eval
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from pathlib import PurePath
 from types import MappingProxyType
 from typing import Any
@@ -34,25 +34,22 @@ from distill_scale.packed.shard_index import (
 )
 
 
+@dataclass
 class ShardWriter:
     """A shard of pairs of one side and one folder of photos, which are added one by one.
 
     `plan`, `device` and `whole` are what `ShardRow` says of it.
     """
 
-    def __init__(
-        self,
-        shard: str,
-        side: Side,
-        folder: str,
-        codec: PictureCodec,
-        plan: str,
-        device: str | None,
-        whole: bool,
-    ) -> None:
-        self.shard, self.side, self.folder, self.codec = shard, side, folder, codec
-        self.plan, self.device, self.whole = plan, device, whole
-        self._content, self._rows = bytearray(), list[IndexRow]()
+    shard: str
+    side: Side
+    folder: str
+    codec: PictureCodec
+    plan: str
+    device: str | None
+    whole: bool
+    _content: bytearray = field(default_factory=bytearray, init=False)
+    _rows: list[IndexRow] = field(default_factory=list, init=False)
 
     def add(
         self, name: str, row: PhotoRow | None, photo: Image.Image, stylized: Image.Image

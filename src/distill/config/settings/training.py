@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Annotated, Any, Literal, NewType
 
 from pydantic import (
@@ -295,6 +295,28 @@ class PhotoSource(Settings):
     data: Data
     label: Labelling = setting(free=True)
     teacher: TeacherNode = setting(brings=("gka_layers",))
+
+
+def source_of(trained: PhotoSource, photos: str | None = None) -> PhotoSource:
+    """The photos, teacher and set of a trained run; or with other photos.
+
+    Those of a run without a teacher are another folder of pairs. The run may be somebody else's, so
+    that `build.load_teacher` has to know: nobody typed what it names.
+    """
+    data, teacher = trained.data, trained.teacher
+    if photos and teacher is None:
+        data = replace(data, root=photos)
+    elif photos:
+        data = replace(data, root=None, kind="pairs", weights=None)
+    return replace(
+        trained,
+        photos=photos or trained.photos,
+        val_photos=None if photos else trained.val_photos,
+        drop=None,  # the set remembers what was dropped
+        restore=None,
+        data=data,
+        teacher=teacher and teacher | {"typed": False},
+    )
 
 
 @dataclass(frozen=True, kw_only=True)

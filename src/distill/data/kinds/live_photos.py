@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 from distill.core.errors import DistillError
 from distill.data import sources
 from distill.data.datasets import PhotoSet
-from distill.data.kinds.source import Source, Split, TrainingSets, check_no_align
+from distill.data.kinds.source import Source, Split, TrainingSets
 from distill.data.sampler import shares_of
 
 
@@ -29,7 +29,7 @@ class LivePhotos(Source):
 
     def training_sets(self, split: Split | None) -> TrainingSets:
         d, settings = self.data, self.settings
-        check_no_align(d, "a teacher's output is aligned already; leave it out")
+        self.check_no_align("a teacher's output is aligned already; leave it out")
         for name in ("zoom", "photo_colour"):
             if value := getattr(d, name):
                 raise DistillError(

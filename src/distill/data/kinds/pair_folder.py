@@ -10,16 +10,7 @@ from distill.config.settings.training import Pix2PixTrain, Train
 from distill.core import nodes
 from distill.core.errors import DistillError, counted
 from distill.data.datasets import PairSet
-from distill.data.kinds.source import (
-    PairsBySide,
-    Source,
-    Split,
-    TrainingSets,
-    check_some,
-    common_arguments,
-    sets_of_sizes,
-    varied_arguments,
-)
+from distill.data.kinds.source import PairsBySide, Source, Split, TrainingSets, check_some
 from distill.data.manifest import is_complete, manifest_at
 from distill.data.pairs import Pairs, find_pairs, squares_of, whole_of
 from distill.data.photo_table import (
@@ -76,27 +67,28 @@ class PairFolder(Source):
         return sets
 
     def _of_squares(self, sides: dict[Side, Pairs]) -> TrainingSets:
-        root, d, common = self.folder, self.data, common_arguments(self.settings)
+        root, d, common = self.folder, self.data, self.common
         folders = (manifest_at(root) or {}).get("folders", [])
         off = {side: shifts_with(d, root, sides[side]) for side in ("train", "val")}
-        varied = self._varied() | {"shares": self._shares(sides["train"], folders)}
+        varied = self.varied | {"shares": self._shares(sides["train"], folders)}
         train = PairSet(sides["train"], train=True, shifts=off["train"], **varied, **common)
         val = PairSet(sides["val"], train=False, shifts=off["val"], **common)
         return TrainingSets(train, val, sides)
 
     def _of_sizes(self, sides: dict[Side, Pairs]) -> TrainingSets:
-        root, varied = self.folder, self._varied()
+        root, varied = self.folder, self.varied
         squares = {side: squares_of(pairs) for side, pairs in sides.items()}
         whole = {side: whole_of(pairs, self.data.sizes) for side, pairs in sides.items()}
         shares = None
         if squares["train"]:
             shares = self._shares(squares["train"], (manifest_at(root) or {})["folders"])
         of_squares = varied | {"shares": shares}
-        train, val = sets_of_sizes(self.settings, root, squares, whole, of_squares, varied)
+        train, val = self.sets_of_sizes(squares, whole, of_squares, varied)
         return TrainingSets(train, val, sides)
 
-    def _varied(self) -> dict[str, Any]:
-        return varied_arguments(self.settings) | {"flip": _mirrors(self.folder, self.data.flip)}
+    @property
+    def varied(self) -> dict[str, Any]:
+        return super().varied | {"flip": self.mirrors(manifest_at(self.folder) or {})}
 
     def _shares(self, pairs: Pairs, names: Sequence[str]) -> list[Share] | None:
         weights = self.data.weights
@@ -112,7 +104,7 @@ class PairFolder(Source):
             )
         split = (d.val_fraction, d.split_seed, d.test_fraction)
         sides = _of_run(self.settings, find_pairs(root, None, *split, remember=True))
-        swap, flip = d.direction == "BtoA", _mirrors(root, d.flip)
+        swap, flip = d.direction == "BtoA", self.mirrors(manifest_at(root) or {})
         train, val = (shifts_with(d, root, sides[side], swap, d.pad) for side in ("train", "val"))
         return PairsBySide(sides["train"], sides["val"], {"flip": flip}, (train, val), sides)
 
@@ -176,13 +168,3 @@ def _reads_lines(settings: Train, root: Path) -> bool:
                 "the folder to learn lines from the pictures, or the set to label it again"
             )
     return True
-
-
-def _mirrors(root: Path, asked: bool | None) -> bool:
-    """Whether pairs are mirrored at random: as asked for, else where no teacher made the targets.
-
-    T(mirrored photo) is not the mirrored T(photo): of hayao they are 29 dB apart, and half of the
-    targets would contradict the other half.
-    """
-    # A set of sketches has a manifest without a teacher.
-    return asked if asked is not None else "teacher" not in (manifest_at(root) or {})

@@ -10,7 +10,6 @@ from typing import Any, ClassVar
 
 from torch.utils.data import Dataset
 
-from distill.config.settings.training import SplitConfig, Train
 from distill.core.errors import DistillError
 from distill.data import sources
 from distill.data.address import Address
@@ -147,58 +146,65 @@ class Source(ABC):
         """Those of recipe=pix2pix."""
         raise DistillError(f"data={self.data.kind}: not for recipe=pix2pix; leave it out")
 
+    def check_no_align(self, why: str) -> None:
+        """Raises DistillError for data.align=true, which only a folder of pairs has."""
+        if self.data.align:
+            raise DistillError(f"data.align=true: {why}")
+
+    def mirrors(self, made: Mapping[str, Any]) -> bool:
+        """Whether pairs are mirrored at random: as asked for, else where no teacher made the
+        targets of the set with this manifest, as of a set of sketches.
+
+        T(mirrored photo) is not the mirrored T(photo): of hayao they are 29 dB apart, and half of
+        the targets would contradict the other half.
+        """
+        asked: bool | None = self.data.flip
+        return asked if asked is not None else "teacher" not in made
+
+    @property
+    def common(self) -> dict[str, Any]:
+        """Arguments of every `PairSet` of a student's run."""
+        return {"size": self.settings.style.resolution, "alpha": self.settings.channels == 4}
+
+    @property
+    def varied(self) -> dict[str, Any]:
+        """How pairs are shown to a student, but for mirroring, which goes by who made them."""
+        d = self.data
+        of_pairs = {"crop_size": d.crop_size, "zoom": d.zoom, "photo_colour": d.photo_colour}
+        return of_pairs | {"seed": self.settings.seed}
+
+    def sets_of_sizes(
+        self,
+        squares: Mapping[Side, Sequence[ReadablePair]],
+        whole: Mapping[Side, Sequence[ReadablePair]],
+        of_squares: dict[str, Any],
+        of_whole: dict[str, Any],
+    ) -> tuple[Dataset, Dataset]:
+        """Training and validation of a set of several sizes: squares and whole pictures by side,
+        and how each kind is varied. It may have no squares."""
+        d, common, seed = self.data, self.common | {"thumbnail": True}, self.settings.seed
+        if not whole["train"]:
+            raise DistillError(
+                f"{self.root}: has no whole picture of data.sizes={d.sizes} to train on; add "
+                "larger photos"
+            )
+        side, as_they_are = common["size"], common | {"size": None}
+        crop = d.crop_size or side
+        own_stream = {"crop_size": crop, "seed": f"{seed}:whole"}
+        crops = PairSet(whole["train"], train=True, **(of_whole | as_they_are | own_stream))
+        train: Dataset = crops
+        if len(squares["train"]) and d.share_of_sizes < 1:
+            cut = {"crop_size": min(crop, side)}
+            own = PairSet(squares["train"], train=True, **(of_squares | common | cut))
+            together = d.batch_size if crop > side else 1
+            train = MixedPairs(own, crops, d.share_of_sizes, seed, together)
+        held_out = ((squares, common), (whole, as_they_are))
+        return train, HeldOutPairs(
+            [PairSet(pairs["val"], train=False, **how) for pairs, how in held_out if pairs["val"]]
+        )
+
 
 def check_some(root: Path | str | Address | None, train: Sequence[object]) -> None:
     """Raises DistillError where nothing is left to learn from."""
     if not train:
         raise DistillError(f"{root}: has val/ but no train/, nothing to learn from; add it")
-
-
-def check_no_align(d: SplitConfig, why: str) -> None:
-    """Raises DistillError for data.align=true, which only a folder of pairs has."""
-    if d.align:
-        raise DistillError(f"data.align=true: {why}")
-
-
-def common_arguments(settings: Train) -> dict[str, Any]:
-    """Arguments of every `PairSet` of a student's run."""
-    return {"size": settings.style.resolution, "alpha": settings.channels == 4}
-
-
-def varied_arguments(settings: Train) -> dict[str, Any]:
-    """How pairs are shown to a student, but for mirroring, which goes by who made them."""
-    d = settings.data
-    of_pairs = {"crop_size": d.crop_size, "zoom": d.zoom, "photo_colour": d.photo_colour}
-    return of_pairs | {"seed": settings.seed}
-
-
-def sets_of_sizes(
-    settings: Train,
-    root: Path | Address,
-    squares: Mapping[Side, Sequence[ReadablePair]],
-    whole: Mapping[Side, Sequence[ReadablePair]],
-    of_squares: dict[str, Any],
-    of_whole: dict[str, Any],
-) -> tuple[Dataset, Dataset]:
-    """Training and validation of a set of several sizes: squares and whole pictures by side, and
-    how each kind is varied. It may have no squares."""
-    d, common = settings.data, common_arguments(settings) | {"thumbnail": True}
-    if not whole["train"]:
-        raise DistillError(
-            f"{root}: has no whole picture of data.sizes={d.sizes} to train on; add larger photos"
-        )
-    side = settings.style.resolution
-    crop = d.crop_size or side
-    as_they_are = common | {"size": None}
-    own_stream = {"crop_size": crop, "seed": f"{settings.seed}:whole"}
-    crops = PairSet(whole["train"], train=True, **(of_whole | as_they_are | own_stream))
-    train: Dataset = crops
-    if len(squares["train"]) and d.share_of_sizes < 1:
-        cut = {"crop_size": min(crop, side)}
-        own = PairSet(squares["train"], train=True, **(of_squares | common | cut))
-        together = d.batch_size if crop > side else 1
-        train = MixedPairs(own, crops, d.share_of_sizes, settings.seed, together)
-    held_out = ((squares, common), (whole, as_they_are))
-    return train, HeldOutPairs(
-        [PairSet(pairs["val"], train=False, **how) for pairs, how in held_out if len(pairs["val"])]
-    )
