@@ -197,6 +197,26 @@ def test_no_photo_that_can_be_read_is_an_error_that_names_the_list(tmp_path, roo
 THREE = replace(MANIFEST, val_fraction=0.3, test_fraction=0.25)
 
 
+def test_the_hash_decides_among_three_sides(folder, root):
+    for seed, name in enumerate("ijklruys", 8):
+        noise(folder / f"{name}.png", seed)
+    report = make(folder, root, THREE)
+
+    def share(name):
+        return int(hashlib.sha256(f"0:{name}".encode()).hexdigest()[:16], 16) / 16**16
+
+    found = {
+        side: {name[0] for name in pictures(root, side, "photo")} for side in photo_table.SIDES
+    }
+    assert found["test"] == {name for name in "abcdefghijklruys" if share(name) < 0.25}
+    assert found["val"] == {name for name in "abcdefghijklruys" if 0.25 <= share(name) < 0.55}
+    train, val, test = (len(found[side]) for side in photo_table.SIDES)
+    assert train + val + test == 16
+    assert min(train, val, test) > 0
+    text = f"{root}: {train} training, {val} validation and {test} test pairs, 16 new"
+    assert str(report) == text
+
+
 def test_test_photos_have_one_view(folder, root):
     make(folder, root, replace(THREE, views=3))
     assert pictures(root, "test", "photo")
