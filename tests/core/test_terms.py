@@ -82,6 +82,8 @@ def test_permission_is_recorded_and_goes_to_nobody_else():
     child = Terms(terms.inherited("init mine"))
     assert (child.commercial, child.permission) == ("no", ())
     assert child.chain[0].of == "init mine: teacher"
+    again = Terms(terms.chain).beside(*child.chain).inherited("init mine")
+    assert again == child.chain  # trained on again and again, the chain does not grow
     assert terms.permitted("hub", True).permission == ("train", "hub")
 
 

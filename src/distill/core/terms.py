@@ -157,8 +157,13 @@ class Terms:
         return replace(self, permission=self.permission + more)
 
     def inherited(self, of: str) -> tuple[Licence, ...]:
-        """The chain as a part of what is made from this. Permission is given to one, not to all."""
-        return tuple(replace(each, of=f"{of}: {each.of}") for each in self.chain)
+        """The chain as a part of what is made from this. Permission is given to one, not to all.
+        What comes from a part of the same name already, as in a student trained on again and
+        again, stays at one level."""
+        parts = (
+            replace(each, of=f"{of}: {each.of.removeprefix(f'{of}: ')}") for each in self.chain
+        )
+        return Terms(()).beside(*parts).chain
 
     @property
     def of_others(self) -> Terms:
