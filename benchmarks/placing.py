@@ -28,7 +28,7 @@ from distill.data.manifest import Manifest
 from distill.data.photos import Photo, find_photos
 from distill.data.split import NO_EDGES
 from distill.prepare import placement
-from distill.prepare.pair_maker import plan
+from distill.prepare.pair_maker import PairStore, plan
 from distill_scale.labelled_shards import deal
 
 SHARD = 500
@@ -100,7 +100,9 @@ def planned(count: int, stored: bool = False) -> dict[str, Any]:
         lap("listed")
     manifest = Manifest("/pictures", "toon", "fingerprint", val_fraction=0.01, test_fraction=0.01)
     with tempfile.TemporaryDirectory() as root:
-        found = placement.place_photos(photos, manifest, Path(root))
+        found = placement.place_photos(
+            photos, manifest, PairStore(Path(root), photo_table.TEACHER_FOLDERS)
+        )
         lap("placed")
         photo_table.write_rows(Path(root), found.rows)
         lap("written")

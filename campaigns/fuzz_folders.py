@@ -37,7 +37,7 @@ from distill.eval_fid.line_scores import teacher_of
 from distill.eval_fid.training_pictures import pictures_of
 from distill.models.teachers.toon import Toon
 from distill.prepare import labelling
-from distill.prepare.pair_maker import PairJob, PairMaker, Pictures
+from distill.prepare.pair_maker import PairJob, PairMaker, PairStore, Pictures
 from distill.prepare.set_builder import build_set
 from distill.runs import run_folder
 from distill.train import sweep_summary
@@ -96,7 +96,7 @@ class Negatives(PairMaker):
     def nothing_usable(self, listed: Path, others: int) -> str:
         return "could be read"
 
-    def check(self, root: Path, todo: Sequence[PairJob], done: Sequence[PairJob]) -> None:
+    def check(self, store: PairStore, todo: Sequence[PairJob], done: Sequence[PairJob]) -> None:
         pass
 
     def finish(self, root: Path, done: Sequence[PairJob]) -> None:

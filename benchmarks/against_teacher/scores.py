@@ -16,6 +16,7 @@ from distill.eval_fid.feature_sets import Features, Values, features_of_set, int
 from distill.metrics import frechet, similarity
 from distill.metrics.features import FeatureNetwork
 from distill.metrics.frechet import Groups
+from distill.metrics.line_figures import displacement
 from distill.metrics.similarity import grid
 
 ENOUGH = 1000  # pictures from which on a Fréchet distance is given; below, it is mostly bias
@@ -72,7 +73,7 @@ def measure(
     values = {name: per_picture(each, output, held.teacher, BATCH) for name, each in by.items()}
     features = features_of_set(network, output, what) if network else None
     ink = line_scores.ink_of(output, held.teacher, BATCH)
-    places = line_scores.places_of(output, held.teacher, BATCH)
+    places = per_picture(displacement, output, held.teacher, BATCH)
     return PictureFigures(values, features, ink, places)
 
 
