@@ -137,6 +137,7 @@ def test_another_background_stands_behind_all_that_is_drawn(visit, query, full):
 @pytest.mark.slow
 def test_what_is_see_through_is_saved_as_png(visit):
     at = visit("?compare=0&size=256&format=jpeg")
+    show(at, Image.fromarray(astronaut()))
     behind(at, "clear")
     assert at.page.is_disabled("#format")
     assert at.page.input_value("#format") == "png"
