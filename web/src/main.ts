@@ -58,7 +58,7 @@ class Page {
     private readonly engine: Engine,
     private readonly manifest: Manifest,
   ) {
-    this.own = new OwnControls(engine, manifest.example, (student, before) => this.takeOwn(student, before));
+    this.own = new OwnControls(engine, (student, before) => this.takeOwn(student, before));
     for (const kind of ["photo", "sketch"] as const)
       this.chosen[kind] = this.preferred(kind);
     const { photo, sketch } = this.chosen;

@@ -5,6 +5,9 @@ import { fetchFile } from "./download";
 import type { Engine } from "./engine";
 import type { Student } from "./manifest";
 import { strings } from "./strings";
+// By which a network is tried: black, white and colours, which many photos lack. Eileen Collins (NASA, public
+// domain), from scikit-image's photograph.
+import portrait from "./portrait.jpg?url";
 
 const SELECTS = ["input", "output", "channels", "layout"] as const;
 
@@ -17,7 +20,6 @@ export class OwnControls {
   /** `take`: draw with this one, in the place of an earlier one. */
   constructor(
     private readonly engine: Engine,
-    private readonly example: string,
     private readonly take: (student: Student, before: Student | null) => void,
   ) {
     $("own-take").addEventListener("click", () => void this.retake());
@@ -75,7 +77,7 @@ export class OwnControls {
   }
 
   private async adopt(file: File, name: string, kind: Student["kind"], said: Partial<Convention>): Promise<Student> {
-    const photo = await createImageBitmap(await fetchFile(this.example));
+    const photo = await createImageBitmap(await fetchFile(portrait));
     const student = await this.engine.adopt({ name, kind, bytes: await file.arrayBuffer(), photo, said });
     this.files.set(student, file);
     return student;

@@ -79,6 +79,7 @@ def test_a_student_gives_what_onnx_runtime_gives_in_python(
         pytest.skip("the adapter has no half precision (shader-f16)")
     (file,) = folder.glob(f"students/{style}{precision}-[0-9a-f]*.onnx")
     photo, output = at.last()
-    assert photo.shape == output.shape == (1, 3, SIZE, SIZE)
+    assert photo.shape == output.shape
+    assert photo.shape[-1] == SIZE
     assert np.abs(output - open_student(file, 1)(photo)).max() <= SHADE
     assert np.abs(output - photo).mean() > 0.03
