@@ -79,9 +79,8 @@ class _TwoClasses(Loader):
         vars(module).update(_logger=logging.getLogger(PACKAGE), __version__=version(PACKAGE))
         vars(module)["__getattr__"] = complete
         with suppress(ImportError, AttributeError):  # a version that has them elsewhere: all of it
-            importlib.import_module(
-                f"{PACKAGE}.utilities"
-            )  # they import each other: it comes first
+            # They import each other: it comes first.
+            importlib.import_module(f"{PACKAGE}.utilities")
             for place, name in CLASSES.items():
                 setattr(module, name, getattr(importlib.import_module(f"{PACKAGE}.{place}"), name))
         sys.meta_path[:] = [each for each in sys.meta_path if not isinstance(each, _Finder)]

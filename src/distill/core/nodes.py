@@ -48,9 +48,8 @@ def bind(key: str, value: Mapping[str, Any], from_code: Iterable[str] = ()) -> N
         except PydanticUserError:
             pass  # a hint pydantic cannot express says nothing about plain values
         except ValidationError as error:
-            problem = error.errors()[0][
-                "msg"
-            ]  # begins with a capital; values in it stay as they are
+            # It begins with a capital; values in it stay as they are.
+            problem = error.errors()[0]["msg"]
             if isinstance(argument, list) and "valid integer" in problem:
                 problem = "want one number; of what is no square the longer side"
             message = f"{key}.{name}={argument!r}: {problem[0].lower()}{problem[1:]}"
@@ -182,9 +181,8 @@ def _check_own(name: str, base: type) -> None:
         refusal = "refused; only classes of distill and of plug-ins are built from a file"
         raise DistillError(f"{name}: {refusal}{remedy}")
     part_class = class_of("file", {"_target_": name})
-    inside = getattr(
-        part_class, "__module__", ""
-    )  # it may be listed in another module than its own
+    # It may be listed in another module than its own.
+    inside = getattr(part_class, "__module__", "")
     if not inspect.isclass(part_class) or not f"{inside}.".startswith(f"{plugin}."):
         raise DistillError(f"{name}: refused; is no class of {plugin}")
     if not issubclass(part_class, base):

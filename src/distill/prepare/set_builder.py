@@ -219,7 +219,10 @@ def listed_as_bad(
     missing: Sequence[PairJob],
     maker: PairMaker,
 ) -> dict[str, str]:
-    """What an earlier run listed as bad: of a side left alone now, and what is so still."""
+    """Photos that an earlier run could not use, with the reason.
+
+    All of a side that is not made now; of the others those that still cannot be used.
+    """
     listed = {**store.skipped, **photo_table.read_skipped(store.folder)}
     if not listed:
         return {}
