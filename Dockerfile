@@ -18,7 +18,7 @@ RUN apt-get update \
 WORKDIR /source
 COPY web web
 COPY src src
-RUN PYTHONPATH=src python -c "from distill.lens import webpage; webpage.find()"
+RUN PYTHONPATH=src python -c "from distill_lens import webpage; webpage.find()"
 COPY pyproject.toml README.md LICENSE ./
 COPY conf conf
 RUN python -m build --wheel --outdir /wheel

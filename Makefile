@@ -84,7 +84,7 @@ lens: install  ## students live on the camera, in the browser; ARGS="students=[h
 	$(RUN) -m distill.lens $(ARGS)
 
 page: install  ## build that page, for a wheel to carry (needs npm)
-	$(RUN) -c "from distill.lens import webpage; print(webpage.find())"
+	$(RUN) -c "from distill_lens import webpage; print(webpage.find())"
 
 element:  ## the npm package of <distill-lens>, in dist/distill-lens (needs npm)
 	cd web && npm ci --no-audit --no-fund --ignore-scripts && npm run build:element

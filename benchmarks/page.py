@@ -29,9 +29,9 @@ from typing import Any
 from playwright.sync_api import sync_playwright
 
 from distill.config.compose import load
-from distill.config.settings.commands import Lens
-from distill.lens import lens_folder, webpage
-from distill.lens.server import bind
+from distill_lens import lens_folder, webpage
+from distill_lens.server import bind
+from distill_lens.settings import Lens
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
 from support.chromium_page import FLAGS, chromium, write_clip

@@ -15,8 +15,8 @@ from hypothesis.strategies import SearchStrategy
 from mutations import Step, damage, damaged
 
 from distill.config import compose
-from distill.config.settings.commands import Lens
-from distill.lens import server
+from distill_lens import server
+from distill_lens.settings import Lens
 
 SECRET = b"not to be served"
 WAIT = 5.0  # seconds for the whole of an answer

@@ -13,7 +13,7 @@ import pytest
 SOURCE = Path(__file__).parents[1] / "src" / "distill"
 COMMANDS = (
     *("train", "prepare", "curate"),
-    *("export", "eval_fid", "stylize", "check", "benchmark", "hub", "lens"),
+    *("export", "eval_fid", "stylize", "check", "benchmark", "hub"),
 )
 FLOORS = [  # a package imports those of the floors before its own, and none of its own floor
     {"core"},
@@ -24,17 +24,17 @@ FLOORS = [  # a package imports those of the floors before its own, and none of 
     {"runs"},
     {"prepare", "curate", "export"},
     {"eval_fid", "train", "stylize", "benchmark", "hub"},
-    {"lens"},
 ]
 FLOOR_OF = {name: number for number, names in enumerate(FLOORS) for name in names}
 # What there is. A package or an arrow more is a decision: take another one out, or say why here.
 # eval_fid asks losses: a style of one picture has no other measure.
-PACKAGES, ARROWS = 17, 66
+PACKAGES, ARROWS = 16, 61
 DOTTED_ALONE = re.compile(r"^distill(?:\.\w+)+\.?$")  # a module or class, as `_target_` has it
 FILES = sorted(SOURCE.rglob("*.py"))
 # Packages beside the core, which come with it as plug-ins, and what only they speak of.
 WORDS = {
     "distill_diffusion": r"diffus",
+    "distill_lens": r"distill\.lens|\bqr\b",
     "distill_scale": r"\bray\b|faiss|\bshard|sharded|\.tar\b",
     "distill_search": r"optuna|pareto|submitit|slurm",
     "distill_sets": r"quick,? ?draw|sketcher|saliency",
@@ -152,7 +152,7 @@ def test_one_file_each_fetches_listens_and_opens_onnx_runtime():
         return places([p for p in both if any(n.startswith(modules) for n in imported(p))])
 
     assert users("urllib.request", "requests", "http.client") == {"core/weights.py"}
-    assert users("http.server", "socketserver") == {"lens/server.py"}
+    assert users("http.server", "socketserver") == {"distill_lens/server.py"}
     sessions = [p for p in FILES + BESIDE if "InferenceSession(" in p.read_text()]
     assert places(sessions) == {"core/sessions.py"}
 

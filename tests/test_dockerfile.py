@@ -95,7 +95,7 @@ def test_what_is_copied_is_there_and_is_sent(stage, source):
     "path",
     [
         "data/photos/me.jpg", "runs/mine/checkpoints/last.ckpt", ".venv/bin/python", ".git/config",
-        "tools/card.py", "web/node_modules/vite/index.js", "src/distill/lens/page/index.html",
+        "tools/card.py", "web/node_modules/vite/index.js", "src/distill_lens/page/index.html",
         "src/distill/__pycache__/train.pyc", "tests/conftest.py",
     ],
 )  # fmt: skip

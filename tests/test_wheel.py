@@ -16,7 +16,7 @@ from PIL import Image
 from support.lens_page import BUILT
 
 ROOT = Path(__file__).resolve().parents[1]
-PAGE = "src/distill/lens/page"
+PAGE = "src/distill_lens/page"
 # Put before everything in the new environment: what asks for another machine ends there.
 ALONE = """
 import socket
@@ -75,12 +75,13 @@ def installed(wheel, tmp_path_factory):
 def test_it_carries_the_page_the_settings_the_students_and_the_licence(wheel):
     with zipfile.ZipFile(wheel) as archive:
         names = {*archive.namelist()}
-    assert {f"distill/lens/page/{name}" for name in BUILT} <= names
+    assert {f"distill_lens/page/{name}" for name in BUILT} <= names
     for folder, inside in (
         ("conf", "distill/conf"),
         ("src/distill/models/zoo", "distill/models/zoo"),
         ("src/distill/stylize/stickers", "distill/stylize/stickers"),
         ("src/distill_diffusion", "distill_diffusion"),
+        ("src/distill_lens", "distill_lens"),
         ("src/distill_scale", "distill_scale"),
         ("src/distill_search", "distill_search"),
         ("src/distill_sets", "distill_sets"),

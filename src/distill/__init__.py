@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 limit_spinning()  # before anything loads torch
-sys.meta_path.append(OldNames())
+sys.meta_path.insert(0, OldNames())
 
 
 def __getattr__(name: str) -> Any:

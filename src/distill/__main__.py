@@ -26,7 +26,6 @@ COMMANDS = {
     "check": "report what in an ONNX file a phone, lens or page cannot run",
     "stylize": "stylize pictures and videos with a student",
     "hub": "push students and sets of pairs to the Hugging Face Hub, or pull",
-    "lens": "run students on the live camera, on a web page",
 }
 
 

@@ -16,10 +16,10 @@ from distill.config.registry import RECIPES
 from distill.core import plugins
 from distill.eval_fid import __main__ as eval_fid
 from distill.export import __main__ as export
-from distill.lens import __main__ as lens
 from distill.prepare import __main__ as prepare
 from distill.stylize import __main__ as stylize
 from distill.train import __main__ as train
+from distill_lens import __main__ as lens
 from support.commands import QUICK, SMALL, run
 
 PLUGIN = Path(__file__).parents[1] / "plugin"

@@ -6,8 +6,8 @@ import pytest
 
 from distill.export import __main__ as export
 from distill.hub import __main__ as hub
-from distill.lens import __main__ as lens
 from distill.prepare import __main__ as prepare
+from distill_lens import __main__ as lens
 from support.commands import SMALL, go, run
 
 

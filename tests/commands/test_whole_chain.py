@@ -15,11 +15,11 @@ from distill.check import __main__ as check
 from distill.core.errors import DistillError
 from distill.eval_fid import __main__ as eval_fid
 from distill.export import __main__ as export
-from distill.lens import __main__ as lens
 from distill.models.checkpoint import lineage, load_student
 from distill.prepare import __main__ as prepare
 from distill.stylize import __main__ as stylize
 from distill.train import __main__ as train
+from distill_lens import __main__ as lens
 from support.commands import QUICK, SMALL, go, run
 
 

@@ -18,12 +18,12 @@ from distill.config.settings.commands import (
     EvalFid,
     Export,
     HubSettings,
-    Lens,
     Stylize,
 )
 from distill.config.settings.training import CycleGANTrain, Pix2PixTrain, Prepare, Train
 from distill.core.errors import DistillError
 from distill.core.next_step import next_step, unquoted
+from distill_lens.settings import Lens
 
 TEACHER = {
     f"teacher.{name}"

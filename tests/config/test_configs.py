@@ -16,11 +16,11 @@ from distill.config.settings.commands import (
     EvalFid,
     Export,
     HubSettings,
-    Lens,
     Stylize,
 )
 from distill.config.settings.training import Prepare, Train
 from distill.core.errors import DistillError
+from distill_lens.settings import Lens
 from distill_scale.settings import ShardSettings
 
 SCHEMAS = {

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 import yaml
 
+import distill
 from distill.core import plugins
 from distill.core.errors import DistillError
 from distill.core.moved import MOVED, current_name, with_current_names
@@ -67,7 +68,9 @@ def test_a_module_that_moved_is_gone_and_its_new_place_is_there():
     ours = {f"distill.{old}": f"distill.{new}" for old, new in MOVED.items()}
     for old, new in (ours | plugins.moved()).items():
         assert find_spec(new)
-        assert not Path(plugins.__file__).parents[2].joinpath(*old.split(".")).exists()
+        place = Path(plugins.__file__).parents[2].joinpath(*old.split("."))
+        assert not place.with_suffix(".py").exists()
+        assert not [*place.rglob("*.py")]
 
 
 def test_a_plug_in_takes_over_modules_and_classes(lab):
@@ -90,6 +93,13 @@ def test_an_old_import_warns_and_gives_the_module_itself(lab):
     assert door.Key is import_module("oldlab.room.door").Key
     assert import_module("distill.old_room").Key is import_module("oldlab.room").Key
     assert pickle.loads(b"cdistill.old_room.door\nKey\n.") is door.Key  # a class, by its name
+
+
+def test_a_folder_that_an_earlier_version_left_behind_is_no_package(lab, monkeypatch):
+    (lab / "earlier/old_room/__pycache__").mkdir(parents=True)
+    monkeypatch.setattr(distill, "__path__", [*distill.__path__, str(lab / "earlier")])
+    with pytest.warns(DeprecationWarning, match=r"distill\.old_room is oldlab\.room"):
+        assert import_module("distill.old_room").Key is import_module("oldlab.room").Key
 
 
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")

@@ -1,6 +1,7 @@
 """One student, one picture: whichever way it is called, at every size, to one level of 255.
 
-The element and the page are compared in tests/lens/browser (test_element, test_full_size)."""
+The element and the page are compared in tests/distill_lens/browser (test_element,
+test_full_size)."""
 
 import json
 import subprocess

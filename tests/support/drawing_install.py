@@ -69,7 +69,7 @@ class Refusing(MetaPathFinder):
 def main(installed: str, page: str, command: str, *words: str) -> None:
     if installed == "small":
         sys.meta_path.insert(0, Refusing(refused()))
-    from distill.lens import webpage
+    from distill_lens import webpage
 
     webpage.PAGE, webpage.SOURCES = Path(page), Path("none")
     sys.argv = [command, *words]

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from distill.config.settings.commands import Lens
-from distill.lens.server import Server, bind
+from distill_lens.server import Server, bind
+from distill_lens.settings import Lens
 
 BUILT = {"index.html": b"<!doctype html>", "page/ort-0a1b.wasm": b"\0asm", "page/b.mjs": b"0"}
 PARTS = ("ort-wasm-simd-threaded", "ort-wasm-simd-threaded.asyncify")  # of the runtime

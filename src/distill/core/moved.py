@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from functools import partial
 from importlib import import_module
 from importlib.abc import InspectLoader, MetaPathFinder
-from importlib.machinery import ModuleSpec
+from importlib.machinery import ModuleSpec, PathFinder
 from importlib.util import find_spec
 from types import CodeType, ModuleType
 from typing import Any, cast
@@ -48,13 +48,19 @@ def with_current_names(settings: Any) -> Any:
 class OldNames(MetaPathFinder):
     """Imports distill's modules by their old names, with a DeprecationWarning.
 
-    It is asked after all other finders, so only for what is not there.
+    It is asked before other finders: a folder that earlier versions left behind, of compiled files
+    or a built page, would be a package without a module to them.
     """
 
     def find_spec(
         self, name: str, path: Sequence[str] | None, target: ModuleType | None = None
     ) -> ModuleSpec | None:
-        if not name.startswith("distill.") or (now := current_name(name)) == name:
+        if not name.startswith("distill."):
+            return None
+        present = PathFinder.find_spec(name, path)
+        if present is not None and present.origin is not None:
+            return present
+        if (now := current_name(name)) == name:
             return None
         if (there := find_spec(now)) is None:
             return None

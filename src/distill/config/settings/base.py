@@ -5,29 +5,13 @@ A setting with a default here has it since runs from before it have none.
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass, field
 from typing import Annotated, Any, ClassVar, Literal
 
-from pydantic import AfterValidator, BeforeValidator, ConfigDict, Field
+from pydantic import AfterValidator, ConfigDict, Field
 from pydantic_core import PydanticCustomError
 
 from distill.core.nodes import Node
-
-# Scheme, host (`*.` before it: every host below it) and perhaps a port, as browsers compare them.
-_ORIGIN = re.compile(
-    r"https?://((\*\.)?[A-Za-z0-9_-][A-Za-z0-9._-]*|\[[0-9A-Fa-f.:]+\])(:\d{1,5})?"
-)
-
-
-def _origins(given: Any) -> list[Any]:
-    """One, or several."""
-    origins = given if isinstance(given, list) else [given]
-    for each in origins:
-        if not _ORIGIN.fullmatch(str(each)):
-            text = "{each} is no site: want https://my.site.example, perhaps with a port, no path"
-            raise PydanticCustomError("origin", text, {"each": repr(each)})
-    return origins
 
 
 def _name(given: str) -> str:
@@ -39,8 +23,6 @@ def _name(given: str) -> str:
 Direction = Literal["AtoB", "BtoA"]
 Positive = Annotated[int, Field(gt=0)]
 Name = Annotated[str, AfterValidator(_name)]  # of a folder
-HostName = Annotated[str, Field(pattern=r"^([A-Za-z0-9._-]+|[0-9A-Fa-f.:]+)$")]  # no port
-Origins = Annotated[list[str], BeforeValidator(_origins)]  # of sites
 Fraction = Annotated[float, Field(gt=0, le=1)]
 
 

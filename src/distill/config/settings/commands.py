@@ -10,12 +10,10 @@ from pydantic import ByteSize, Field, NonNegativeInt, PositiveFloat
 from distill.config.settings.base import (
     Direction,
     Given,
-    HostName,
     LicenceSettings,
     NameSetting,
     Node,
     Nodes,
-    Origins,
     Paths,
     PathText,
     Positive,
@@ -200,46 +198,6 @@ class Stylize(TakesOnnxFiles):
         default="cpu",
     )
     inputs: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True, kw_only=True)
-class Lens(TakesOnnxFiles):
-    """distill.lens"""
-
-    students: Paths | None = setting(
-        "students of the package by name, or .onnx, .ckpt and .safetensors files; null: all "
-        "of the package and the run"
-    )
-    sketches: Paths = setting("files of sketch-to-image students, for the drawing mode")
-    run: PathText | None = setting("a trained run's best checkpoint")
-    runs: PathText = setting("folder of all runs")
-    output: Annotated[PathText, Field(min_length=1)] = setting(
-        "folder of the page; an earlier one is replaced"
-    )
-    static: Annotated[PathText, Field(min_length=1)] | None = setting(
-        "build the page into this folder for any https host, with a note on how, and end"
-    )
-    serve: bool = setting("false: build the folder only")
-    host: Annotated[str, Field(min_length=1)] = setting(
-        "address to serve at; 0.0.0.0: for other devices in the network too"
-    )
-    port: Annotated[int, Field(ge=0, le=65535)] = setting("0: any free one")
-    names: HostName | list[HostName] = setting(
-        "further host names to answer to, such as that of a tunnel"
-    )
-    frames: Origins = setting(
-        "sites whose pages may show this one in a frame: https://my.site.example"
-    )
-    embed: bool = setting("add the element <distill-lens> for pages of your own")
-    https: bool = setting(
-        "with a certificate of this machine's own: phones give the camera to https pages only"
-    )
-    open: bool = setting("show the page in the browser")
-    takedown: TakedownSettings = field(default_factory=TakedownSettings)
-    rate: Annotated[float, Field(gt=0, le=60)] = setting("drawing mode: pictures per second")
-    line: Annotated[float, Field(ge=1, le=8)] = setting(
-        "drawing mode: width of the pen in the network's pixels"
-    )
 
 
 @dataclass(frozen=True, kw_only=True)

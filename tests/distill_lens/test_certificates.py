@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from distill.lens import https
+from distill_lens import https
 
 x509 = pytest.importorskip("cryptography.x509", reason="the extra `lens` is not installed")
 NAMES = ["localhost", "127.0.0.1", "192.168.1.7"]

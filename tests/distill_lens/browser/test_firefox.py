@@ -8,8 +8,8 @@ import pytest
 from PIL import Image
 
 from distill.config.compose import load
-from distill.config.settings.commands import Lens
-from distill.lens.server import bind
+from distill_lens.server import bind
+from distill_lens.settings import Lens
 from support.chromium_page import READY, encoded
 from support.firefox_page import FirefoxPage, firefox, opened
 

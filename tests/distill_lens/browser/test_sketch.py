@@ -5,8 +5,8 @@ import pytest
 from PIL import Image
 
 from distill.config.compose import load
-from distill.config.settings.commands import Lens
-from distill.lens import lens_folder, webpage
+from distill_lens import lens_folder, webpage
+from distill_lens.settings import Lens
 from support.chromium_page import canvas, download, encoded
 from support.lens_page import serving
 from support.onnx_networks import negative

@@ -9,11 +9,11 @@ from http.client import HTTPConnection
 import pytest
 
 from distill.config.compose import load
-from distill.config.settings.commands import Lens
 from distill.core.errors import DistillError
-from distill.lens import __main__ as lens
-from distill.lens import https
-from distill.lens.server import POLICY, Handler, Server, added_names, plain_host
+from distill_lens import __main__ as lens
+from distill_lens import https
+from distill_lens.server import POLICY, Handler, Server, added_names, plain_host
+from distill_lens.settings import Lens
 from support.commands import run
 from support.lens_page import say, serving
 

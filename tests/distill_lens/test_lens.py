@@ -15,10 +15,10 @@ import pytest
 from PIL import Image
 
 from distill.core.errors import DistillError
-from distill.lens import __main__ as lens
-from distill.lens import https, webpage
-from distill.lens.server import POLICY, Server, _start_lines, bind
 from distill.models import zoo
+from distill_lens import __main__ as lens
+from distill_lens import https, webpage
+from distill_lens.server import POLICY, Server, _start_lines, bind
 from support.commands import run
 from support.lens_page import BUILT, ELEMENT, say, serving, settings
 from support.onnx_networks import negative

@@ -23,12 +23,12 @@ from __future__ import annotations
 from dataclasses import replace
 
 from distill.config.command import command
-from distill.config.settings.commands import Lens
+from distill_lens.settings import Lens
 
 
 @command("lens", Lens)
 def main(settings: Lens) -> None:
-    from distill.lens import lens_folder, server, webpage
+    from distill_lens import lens_folder, server, webpage
 
     if settings.static is not None:
         settings = replace(settings, output=settings.static, serve=False)

@@ -2,7 +2,7 @@
 
 import pytest
 
-from distill.lens import webpage
+from distill_lens import webpage
 from support.lens_page import BUILT
 
 

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from distill.lens import __main__ as lens
-from distill.lens import webpage
+from distill_lens import __main__ as lens
+from distill_lens import webpage
 from support.commands import run
 from support.lens_page import BUILT
 

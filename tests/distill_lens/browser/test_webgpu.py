@@ -8,12 +8,12 @@ import onnx
 import pytest
 
 from distill.config.compose import load
-from distill.config.settings.commands import Lens
 from distill.export.fp16 import halved
-from distill.lens import lens_folder, webpage
-from distill.lens.server import bind
 from distill.models import zoo
 from distill.stylize.stylizing import open_student
+from distill_lens import lens_folder, webpage
+from distill_lens.server import bind
+from distill_lens.settings import Lens
 from support.chromium_page import FLAGS, READY, SLOW, WEBGPU, chromium
 
 SHADE = 2 / 255

@@ -7,8 +7,8 @@ from http.client import HTTPConnection, HTTPResponse
 import numpy as np
 import pytest
 
-from distill.lens import webpage
-from distill.lens.server import accepted
+from distill_lens import webpage
+from distill_lens.server import accepted
 from support.lens_page import serving
 
 LONG = b"\0asm" * 5000

@@ -23,14 +23,14 @@ import torch
 from PIL import Image
 
 from distill.config.compose import load
-from distill.config.settings.commands import Lens
 from distill.core.onnx_files import free_size, load_model
 from distill.core.sessions import open_session, picture_call
 from distill.export.onnx import OnnxExporter
-from distill.lens import lens_folder, webpage
-from distill.lens.server import bind
 from distill.models import zoo
 from distill.models.students.global_statistics import thumbnail_of
+from distill_lens import lens_folder, webpage
+from distill_lens.server import bind
+from distill_lens.settings import Lens
 from support.chromium_page import PATIENCE, clip_frame
 from support.onnx_networks import negative
 from support.statistics_students import statistics_student

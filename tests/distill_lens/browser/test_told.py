@@ -10,11 +10,11 @@ from PIL import Image
 from skimage.data import astronaut
 
 from distill.config.compose import load
-from distill.config.settings.commands import Lens
 from distill.export.onnx import OnnxExporter
-from distill.lens import lens_folder, webpage
-from distill.lens.server import bind
 from distill.models.students.global_statistics import thumbnail_of
+from distill_lens import lens_folder, webpage
+from distill_lens.server import bind
+from distill_lens.settings import Lens
 from support.chromium_page import SLOW, show
 from support.statistics_students import statistics_student
 

@@ -16,18 +16,18 @@ from typing import Any, Literal
 
 from PIL import Image
 
-from distill.config.settings.commands import Lens
 from distill.core import onnx_files
 from distill.core.arrays import over_white, to_array, to_picture
 from distill.core.errors import DistillError
 from distill.core.files import home_path, real_path, room_in, scratch_folder
 from distill.core.onnx_files import note
 from distill.core.terms import NOTE, TAKEN_DOWN, Terms
-from distill.lens.webpage import ELEMENT, SUFFIX
 from distill.models import zoo
 from distill.runs import run_folder
 from distill.stylize.onnx_student import OnnxStudent
 from distill.stylize.stylizing import open_student, terms_of_student
+from distill_lens.settings import Lens
+from distill_lens.webpage import ELEMENT, SUFFIX
 
 FIRST = "neon"  # of the package's own the most striking one: what a visitor sees first
 SIDE = 256  # of a network that takes any size: what students learn on

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from distill.lens import webpage
+from distill_lens import webpage
 from support.chromium_page import download
 
 AXE = webpage.SOURCES / "node_modules" / "axe-core" / "axe.min.js"

@@ -15,7 +15,7 @@ from distill.core.errors import DistillError
 from distill.core.files import room_in, scratch_folder, write_whole
 
 PAGE = Path(__file__).resolve().parent / "page"
-SOURCES = Path(__file__).resolve().parents[3] / "web"
+SOURCES = Path(__file__).resolve().parents[2] / "web"
 ELEMENT = "element"  # in the built page: what is embedded in others
 STAMP = "built.sha256"  # in the built page: what it was built from
 NODE = "install Node.js 20 or later (npm comes with it), or install distill from a wheel"

@@ -21,11 +21,11 @@ from time import monotonic
 from typing import Any
 from urllib.parse import quote
 
-from distill.config.settings.commands import Lens
 from distill.core.errors import DistillError
 from distill.core.files import real_path
-from distill.lens import https
-from distill.lens.webpage import SUFFIX
+from distill_lens import https
+from distill_lens.settings import Lens
+from distill_lens.webpage import SUFFIX
 
 LOCAL = {"localhost", "127.0.0.1", "::1"}
 _HOST = re.compile(r"(?:\[([0-9a-f.:]+)\]|([^\s:@/?#\\\[\]]+))(?::\d*)?", re.IGNORECASE)

@@ -12,9 +12,9 @@ import numpy as np
 import pytest
 
 from distill.config.compose import load
-from distill.config.settings.commands import Lens
-from distill.lens import lens_folder, webpage
-from distill.lens.server import bind
+from distill_lens import lens_folder, webpage
+from distill_lens.server import bind
+from distill_lens.settings import Lens
 from support.chromium_page import FLAGS, PATIENCE, READY, chromium, write_clip
 from support.onnx_networks import negative
 

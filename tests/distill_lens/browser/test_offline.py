@@ -12,7 +12,7 @@ import pytest
 from PIL import Image
 from skimage.data import astronaut
 
-from distill.lens import __main__ as lens
+from distill_lens import __main__ as lens
 from support.chromium_page import show
 from support.commands import run
 from support.onnx_networks import negative

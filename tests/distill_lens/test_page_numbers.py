@@ -15,11 +15,11 @@ from PIL import Image
 from distill.core.onnx_files import free_size, split_at_summary
 from distill.core.sessions import open_session
 from distill.export.onnx import OnnxExporter
-from distill.lens import webpage
 from distill.models.students.global_statistics import thumbnail_of
 from distill.models.students.student import Student
 from distill.stylize import portraits, render, stickers
 from distill.stylize.video.stylised_video import Smoother
+from distill_lens import webpage
 from support.statistics_students import statistics_student
 
 TSC = webpage.SOURCES / "node_modules" / ".bin" / "tsc"

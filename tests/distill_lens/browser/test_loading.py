@@ -5,7 +5,7 @@ from http.server import SimpleHTTPRequestHandler
 
 import pytest
 
-from distill.lens.server import Handler
+from distill_lens.server import Handler
 from support.chromium_page import READY, canvas
 
 
