@@ -139,7 +139,9 @@ class OnnxExporter:
                     f"exporter.size={self.size}: 32 must divide it where a second file computes "
                     "the summary; leave exporter.profile out"
                 )
-            summary = torch.zeros(self.batch, global_statistics.SUMMARY, 1, 1)
+            assert isinstance(network, Student)
+            numbers = global_statistics.SUMMARY + (network.head.numbers if network.head else 0)
+            summary = torch.zeros(self.batch, numbers, 1, 1)
             traced = self._trace(CalledAs(network, Student.stylize), {SUMMARY: summary})
         elif self.resizes(network):
             thumbnail = torch.zeros(self.batch, 3, THUMBNAIL, THUMBNAIL)

@@ -14,7 +14,7 @@ import torch.nn.functional as F
 from onnx import TensorProto, helper
 from torch import Tensor, nn
 
-from distill.models.students.global_statistics import THUMBNAIL, GlobalStatistics
+from distill.models.students.global_statistics import THUMBNAIL
 from distill.models.students.student import Student
 
 
@@ -54,9 +54,8 @@ class OnePass(WholePictureStudent):
         self.with_summary = with_summary
 
     def forward(self, photo: Tensor) -> Tensor | tuple[Tensor, Tensor]:  # type: ignore[override]
-        statistics, features = self.statistics, self.encoder(photo)
-        assert isinstance(statistics, GlobalStatistics)
-        summary = statistics(photo, features[-1])
+        features = self.encoder(photo)
+        summary = self.summarise(photo, features[-1])
         output = self.decode(features, summary)
         return (output, summary) if self.with_summary else output
 
@@ -81,7 +80,7 @@ class Thumbnailed(WholePictureStudent):
     def forward(self, photo: Tensor) -> Tensor:  # type: ignore[override]
         thumbnail = torch.matmul(torch.matmul(self.rows, photo), self.columns)
         assert self.statistics is not None
-        return self.stylize(photo, self.statistics(thumbnail, self.encoder(thumbnail)[-1]))
+        return self.stylize(photo, self.summarise(thumbnail, self.encoder(thumbnail)[-1]))
 
 
 def add_thumbnail(model: onnx.ModelProto) -> None:

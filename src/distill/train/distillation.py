@@ -28,7 +28,7 @@ from distill.models.students.heads import Head
 from distill.models.teachers.teacher import Teacher
 from distill.train.schedules import MakeOptimizer, MakeSchedule, clip_gradients
 
-DECISION, PALETTE = "head.decision", "head.palette"  # layers of a student's head
+DECISION, PALETTE = "head.decision", "head.inks"  # layers of a student's head
 LARGEST = 4096  # long side in pixels; larger pictures count among those of this size
 
 

@@ -6,6 +6,7 @@ import numpy as np
 import onnxruntime
 import pytest
 import torch
+from scipy.cluster.vq import kmeans
 from torch import nn
 
 from distill.core.errors import DistillError
@@ -111,15 +112,33 @@ def test_without_the_layer_thin_dark_lines_are_the_layer():
     assert line[:6].max() == 0
 
 
-def test_predicted_inks_follow_the_summary_and_a_pixel_has_the_nearest():
+def test_predicted_inks_are_given_by_the_description_and_a_pixel_has_the_nearest():
     head = PredictedPaletteHead(4, sharpness=1000)
-    with torch.no_grad():
-        head.palette.layer.weight.zero_()
-    inks = torch.sigmoid(torch.linspace(-3, 3, 4))
-    values = torch.tensor([0.0, 0.3, 0.7, 1.0])
-    logits = torch.logit(values.clamp(1e-4, 1 - 1e-4)).view(1, 1, 1, 4).expand(1, 3, 1, 4)
-    picture = head(logits, torch.rand(1, 64, 1, 1))
-    torch.testing.assert_close(picture[0, 0, 0], inks, atol=1e-5, rtol=0)
+    centres, inks = torch.rand(2, 4, 3, generator=torch.Generator().manual_seed(0))
+    points = torch.rand(3, 50)
+    picture = head(points[None, :, None], torch.stack([centres, inks]).view(1, -1, 1, 1))
+    nearest = torch.cdist(points.T, centres).argmin(1)
+    torch.testing.assert_close(picture[0, :, 0].T, inks[nearest], atol=1e-4, rtol=0)
+
+
+def test_an_untrained_palette_has_the_colours_of_the_photo():
+    colours_of_photo = colours(*INKS)[torch.randint(4, (32, 32))].movedim(-1, 0)
+    thumbnail = colours_of_photo.repeat_interleave(8, 1).repeat_interleave(8, 2)[None]
+    head = PredictedPaletteHead(4)
+    centres, inks = head.describe(thumbnail).view(2, 4, 3)
+    away = torch.cdist(colours(*INKS), centres)
+    assert away.amin(1).max() < 1e-2
+    torch.testing.assert_close(inks, torch.sigmoid(4 * (centres - 0.5)), atol=1e-3, rtol=0)
+
+
+def test_a_palette_is_as_near_to_the_colours_as_that_of_scipy():
+    photo = torch.rand(1, 3, 4, 4, generator=torch.Generator().manual_seed(3))
+    points = torch.nn.functional.interpolate(photo, size=(32, 32), mode="bicubic").flatten(2)
+    centres, shares = PredictedPaletteHead(5).palette.centres(points)
+    colours_of_photo = points[0].T.double().numpy()
+    _, mean_distance = kmeans(colours_of_photo, 5, iter=20, rng=0)
+    assert torch.cdist(points[0].T, centres[0]).amin(1).mean() <= 1.1 * mean_distance
+    torch.testing.assert_close(shares.sum(2), torch.ones(1, 5))
 
 
 @pytest.mark.parametrize("inks", [[], INKS[:1], ["#000000"] * 33])

@@ -18,7 +18,7 @@ from torch import Tensor, nn
 
 from distill.core.errors import DistillError
 from distill.core.images import black_hat, luma
-from distill.models.students.global_statistics import SUMMARY
+from distill.models.students.photo_palette import PhotoPalette
 from distill.models.teachers.poster import means
 
 MOST = 32  # inks
@@ -31,7 +31,8 @@ BLACK = 0.3  # without the teacher's ink, how much darker than its surroundings 
 class Head(nn.Module):
     """Logits (N, `channels`, H, W) of a decoder to a picture (N, 3, H, W) in [0, 1].
 
-    `summary` (N, 64, 1, 1) is what a student with global statistics knows of the whole picture.
+    A head that knows the whole picture has `numbers` > 0: those which it describes the picture by,
+    as the last ones of the student's summary.
     `reads_lines`: it learns from the teacher's layer of lines too, where the pairs have it.
     `decision` passes the logits (N, K, H, W) of the classes that a pixel may be of, before their
     sharpness: losses read them there. A subclass in a package of one's own is a head too.
@@ -39,6 +40,7 @@ class Head(nn.Module):
 
     channels: int
     reads_lines: bool = False
+    numbers: int = 0
     sharpness: Tensor
 
     def __init__(self, sharpness: float = 1.0) -> None:
@@ -48,7 +50,11 @@ class Head(nn.Module):
         self.register_buffer("sharpness", torch.tensor(float(sharpness)))
         self.decision = nn.Identity()
 
-    def forward(self, logits: Tensor, summary: Tensor | None = None) -> Tensor:
+    def forward(self, logits: Tensor, description: Tensor | None = None) -> Tensor:
+        raise NotImplementedError
+
+    def describe(self, thumbnail: Tensor) -> Tensor:
+        """What `forward` is given of a picture, (N, `numbers`, 1, 1), by (N, 3, 256, 256)."""
         raise NotImplementedError
 
     def target_classes(
@@ -103,7 +109,7 @@ class PaletteHead(Head):
         self.register_buffer("rows", torch.eye(len(colours))[:, 1:, None, None], persistent=False)
         self.mixture = Mixture(len(colours))
 
-    def forward(self, logits: Tensor, summary: Tensor | None = None) -> Tensor:
+    def forward(self, logits: Tensor, description: Tensor | None = None) -> Tensor:
         # By 1×1 convolutions, the first of which puts a logit of 0 before the others.
         classes = self.decision(F.conv2d(logits, self.rows))
         if len(self.inks) == 2:  # no phone lacks a sigmoid
@@ -150,9 +156,10 @@ class PaletteHead(Head):
 
 
 class PredictedPaletteHead(Head):
-    """A palette of `count` inks that each picture has of its own, by its global statistics.
+    """A palette of `count` inks that each picture has of its own, by PhotoPalette.
 
-    The decoder gives a colour, and a softmax of its distances to the inks decides between them.
+    The decoder gives what is compared with the palette's centres: a softmax of the distances
+    decides between the inks.
     """
 
     channels = 3
@@ -160,16 +167,22 @@ class PredictedPaletteHead(Head):
     def __init__(self, count: int = 8, sharpness: float = 1.0) -> None:
         super().__init__(sharpness)
         _check_count(count)
-        self.palette = Inks(count)
+        self.palette = PhotoPalette(count)
+        self.numbers = self.palette.numbers
+        self.inks = nn.Identity()
 
-    def forward(self, logits: Tensor, summary: Tensor | None = None) -> Tensor:
-        if summary is None:
+    def describe(self, thumbnail: Tensor) -> Tensor:
+        return self.palette(thumbnail)
+
+    def forward(self, logits: Tensor, description: Tensor | None = None) -> Tensor:
+        if description is None:
             raise DistillError(
                 "head=predicted_palette: the inks follow from the whole picture; add "
                 "global_statistics=thumbnail"
             )
-        inks, colour = self.palette(summary), torch.sigmoid(logits)
-        near = 2 * torch.matmul(inks, colour.flatten(2)) - (inks * inks).sum(2, keepdim=True)
+        palette = description.view(len(logits), 2, -1, 3)
+        centres, inks = palette[:, 0], self.inks(palette[:, 1])
+        near = 2 * torch.matmul(centres, logits.flatten(2)) - (centres * centres).sum(2, True)
         classes = NEAREST * near.view(len(logits), -1, *logits.shape[2:])
         shares = torch.softmax(self.sharpness * self.decision(classes), 1)
         return torch.matmul(inks.transpose(1, 2), shares.flatten(2)).view_as(logits)
@@ -181,22 +194,7 @@ class PredictedPaletteHead(Head):
         return _one_hot(picture, palette)
 
     def from_colours(self) -> tuple[Tensor, Tensor]:
-        return torch.eye(3), torch.zeros(3)
-
-
-class Inks(nn.Module):
-    """The inks (N, K, 3) in [0, 1] of a picture by its summary (N, 64, 1, 1); tones at first."""
-
-    def __init__(self, count: int) -> None:
-        super().__init__()
-        self.layer = nn.Conv2d(SUMMARY, 3 * count, 1)
-        nn.init.normal_(self.layer.weight, std=0.01)
-        assert self.layer.bias is not None
-        with torch.no_grad():
-            self.layer.bias.copy_(torch.linspace(-3, 3, count).repeat_interleave(3))
-
-    def forward(self, summary: Tensor) -> Tensor:
-        return torch.sigmoid(self.layer(summary)).view(len(summary), -1, 3)
+        return torch.eye(3) / 4, torch.full((3,), 0.5)  # σ(z) is about ½ + z/4
 
 
 class LayersHead(Head):
@@ -224,7 +222,7 @@ class LayersHead(Head):
             Channels(self.channels, *part) for part in ((0, 3), (3, 4), (4, self.channels))
         )
 
-    def forward(self, logits: Tensor, summary: Tensor | None = None) -> Tensor:
+    def forward(self, logits: Tensor, description: Tensor | None = None) -> Tensor:
         paint, bare = torch.sigmoid(self.paint(logits)), self.bare(logits)
         self.decision(torch.cat([bare, torch.zeros_like(bare)], 1))
         bare = torch.sigmoid(self.sharpness * bare)

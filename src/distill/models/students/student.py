@@ -9,7 +9,12 @@ from distill.core import nodes
 from distill.core.errors import DistillError, counted
 from distill.core.nodes import Node
 from distill.models.batchnorm import by_averages
-from distill.models.students.global_statistics import THUMBNAIL, GlobalStatistics, thumbnail_of
+from distill.models.students.global_statistics import (
+    SUMMARY,
+    THUMBNAIL,
+    GlobalStatistics,
+    thumbnail_of,
+)
 from distill.models.students.heads import Head
 
 SMALLEST = 64  # the deepest layer has then 2×2 values: BatchNorm needs more than one of a picture
@@ -46,7 +51,7 @@ class Student(nn.Module):
         at_hand = thumbnail is None and photo.shape[-2:] == (THUMBNAIL, THUMBNAIL)
         if at_hand and not self.training:
             features = self.encoder(photo)
-            summary = self.statistics(photo, features[-1])
+            summary = self.summarise(photo, features[-1])
         else:
             # Before the photo's own pass: what is recorded of layers is of the last one.
             summary = self.summary(thumbnail_of(photo) if thumbnail is None else thumbnail)
@@ -56,11 +61,14 @@ class Student(nn.Module):
     def decode(self, features: list[Tensor], summary: Tensor) -> Tensor:
         """The output by the photo's features and the summary of the whole picture."""
         assert self.statistics is not None
-        output = self.decoder(features, self.statistics.adapting(summary))
-        return output if self.head is None else self.head(output, summary)
+        if self.head is None or not self.head.numbers:
+            output = self.decoder(features, self.statistics.adapting(summary))
+            return output if self.head is None else self.head(output)
+        statistics, description = summary[:, :SUMMARY], summary[:, SUMMARY:]
+        return self.head(self.decoder(features, self.statistics.adapting(statistics)), description)
 
     def summary(self, thumbnail: Tensor) -> Tensor:
-        """What the decoder is told of a picture, (N, 64, 1, 1), by its (N, 3, 256, 256).
+        """What decoder and head know of a picture, (N, 64 or more, 1, 1), by (N, 3, 256, 256).
 
         The encoder learns nothing by it and normalises as in evaluation: else a picture's summary
         would depend on the others of its batch.
@@ -68,7 +76,15 @@ class Student(nn.Module):
         assert self.statistics is not None
         with torch.no_grad(), by_averages(self.encoder):
             features = self.encoder(thumbnail)
-        return self.statistics(thumbnail, features[-1])
+        return self.summarise(thumbnail, features[-1])
+
+    def summarise(self, thumbnail: Tensor, deepest: Tensor) -> Tensor:
+        """The same by the thumbnail and its deepest features (N, C, 8, 8)."""
+        assert self.statistics is not None
+        summary = self.statistics(thumbnail, deepest)
+        if self.head is None or not self.head.numbers:
+            return summary
+        return torch.cat([summary, self.head.describe(thumbnail)], 1)
 
     def stylize(self, photo: Tensor, summary: Tensor) -> Tensor:
         """The output for a photo, or for a tile of it, by the summary of the whole picture."""
