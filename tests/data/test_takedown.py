@@ -83,6 +83,11 @@ def test_every_place_is_named_and_nothing_is_deleted(tmp_path, monkeypatch, caps
         "stranger": 0,
     }.items():
         assert withdrawn(Path("runs") / run / "checkpoints/best.ckpt") == count
+    report_takedown(root, {ANNA.pair_name: "anna.jpg"}, Path("runs"))
+    again = (root / "takedown.txt").read_text().splitlines()
+    assert len(again) == len({*again})
+    assert {*kept} <= {*again}
+    capsys.readouterr()
     report_takedown(root, {}, Path("runs"), restored={ANNA.pair_name})
     assert not withdrawn(Path("runs/first/checkpoints/best.ckpt"))
     assert capsys.readouterr().out == ""

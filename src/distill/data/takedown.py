@@ -83,7 +83,8 @@ def report_takedown(
     named = [f"picture {p} {json.dumps(key, ensure_ascii=False)}" for p, key in pictures.items()]
     made = [line for run in trained for line in _files_of(run)]
     for file in (folder / TAKEDOWN, *(run / TAKEDOWN for run in trained)):
-        _write(file, [*read_dropped(file), head, *named, *contents, *made, *places])
+        lines = [*read_dropped(file), head, *named, *contents, *made, *places]
+        _write(file, dict.fromkeys(lines))  # a picture that is named twice has one line
     shown = "\n".join(places[:SHOWN])
     print(f"{head}; nothing of it is deleted, {folder / TAKEDOWN} names all\n{shown}".rstrip())
 
