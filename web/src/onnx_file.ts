@@ -21,7 +21,6 @@ const SIDES = ["", "", "height", "width"]; // as the page names them when it ope
 const STATISTICS = "global_statistics"; // in a file's metadata, as the export notes it
 const PICTURE = "thumbnail"; // that a graph of any size makes, by this name
 export const SUMMARY = "summary";
-export const SUMMARY_LENGTH = 64;
 export const THUMBNAIL = 256; // pixels a side of the picture that a summary is made of
 
 type Bytes = Uint8Array<ArrayBuffer>;
@@ -31,7 +30,7 @@ export interface Parts {
   /** From a picture's thumbnail, (1, 3, 256, 256) by the name `thumbnail`, to its `summary`. */
   teller: ArrayBuffer;
   thumbnail: string;
-  /** From the picture, it or a part of it, and `summary` (1, 64, 1, 1) to the output. */
+  /** From the picture, it or a part of it, and `summary` (1, 64 or more, 1, 1) to the output. */
   drawn: ArrayBuffer;
 }
 
@@ -89,7 +88,7 @@ export function splitAtSummary(file: ArrayBuffer): Parts | null {
       field.number === MODEL.graph ? wrapped(MODEL.graph, whole) : field.whole,
     ).buffer;
   };
-  const summary = floats(SUMMARY, [1, SUMMARY_LENGTH, 1, 1]);
+  const summary = floats(SUMMARY, [1, "numbers", 1, 1]);
   const any = floats(photo, [1, 3, SIDES[2], SIDES[3]]);
   return {
     teller: cut([floats(thumbnail, [1, 3, THUMBNAIL, THUMBNAIL])], [summary]),

@@ -1,6 +1,6 @@
 /** What a student is told of the whole picture: the `summary` of its thumbnail. In the worker. */
 import { NetworkSession } from "./network_session";
-import { SUMMARY, SUMMARY_LENGTH, THUMBNAIL, type Parts } from "./onnx_file";
+import { SUMMARY, THUMBNAIL, type Parts } from "./onnx_file";
 import { toPlanes } from "./planes";
 import type { Size } from "./protocol";
 import { BILINEAR, resample } from "./resample";
@@ -11,10 +11,12 @@ const SQUARE: Size = { width: THUMBNAIL, height: THUMBNAIL };
 
 export class Teller {
   /** Of the picture that was looked at last; the same array each time. */
-  readonly summary = new Float32Array(SUMMARY_LENGTH);
+  readonly summary: Float32Array<ArrayBuffer>;
   private fresh = true;
 
-  private constructor(private readonly session: NetworkSession) {}
+  private constructor(private readonly session: NetworkSession) {
+    this.summary = new Float32Array(session.output.length);
+  }
 
   static async open({ teller, thumbnail }: Parts, runtime: Runtime): Promise<Teller> {
     const network = { input: thumbnail, output: SUMMARY, fixed: [THUMBNAIL, THUMBNAIL] as [number, number] };
