@@ -21,7 +21,7 @@ from tiff_files import tiff
 
 from distill.check import check_report, coreml_profile, nnapi_profile, snapml_profile, web_profile
 from distill.config import compose, registry
-from distill.config.settings.training import CycleGANTrain, Pix2PixTrain, Train
+from distill.config.settings.training import Train
 from distill.core import onnx_files, sessions
 from distill.core.state_dicts import load_into
 from distill.core.terms import Licence, Terms
@@ -32,6 +32,7 @@ from distill.models import build, checkpoint, network_file
 from distill.runs import run_folder
 from distill.stylize.jobs import BadVideo
 from distill.stylize.onnx_student import OnnxStudent
+from distill_gan.settings import CycleGANTrain, Pix2PixTrain
 from distill_sets.sketches import framing
 
 SIDE = 80  # pixels of a valid picture
@@ -375,7 +376,7 @@ def _network() -> onnx.ModelProto:
 def _student() -> onnx.ModelProto:
     """A residual generator of one block, as distill.export writes it."""
     from distill.export.onnx import OnnxExporter
-    from distill.models.generators.resnet import ResNetGenerator
+    from distill_gan.generators.resnet import ResNetGenerator
 
     torch.manual_seed(0)
     return OnnxExporter(size=32, profile="any").export(ResNetGenerator(blocks=1, width=2).eval())

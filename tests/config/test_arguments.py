@@ -20,9 +20,10 @@ from distill.config.settings.commands import (
     HubSettings,
     Stylize,
 )
-from distill.config.settings.training import CycleGANTrain, Pix2PixTrain, Prepare, Train
+from distill.config.settings.training import Prepare, Train
 from distill.core.errors import DistillError
 from distill.core.next_step import next_step, unquoted
+from distill_gan.settings import CycleGANTrain, Pix2PixTrain
 from distill_lens.settings import Lens
 
 TEACHER = {
@@ -65,7 +66,8 @@ PATHS = {
 LOGGERS = {"wandb.project", "wandb.entity", "mlflow.experiment", "mlflow.uri"}
 TEXTS = {  # beside the paths
     Train: TEACHER | STYLE | {"data.kind", "init", "decoder.name", "loss.name", "trainer.strategy"}
-    | {f"logger.{name}" for name in LOGGERS} | {"generator.name", "licence.pictures"},
+    | {f"logger.{name}" for name in LOGGERS} | {"generator.name", "generator.profile"}
+    | {"licence.pictures"},
     WholePrepare: TEACHER | STYLE | {"card.licence", "card.source", "recipe.name", "engine.address"}
     | {"data.kind", "split", "balance"},
     Export: STYLE | {"decoder.name", "licence.pictures"},

@@ -79,7 +79,7 @@ def test_a_choice_of_another_recipe_is_refused(command, group, choice):
         compose.load(name, [*recipe, f"{group}={choice}"], SCHEMAS[name])
 
 
-@pytest.mark.parametrize("recipe", registry.RECIPES)
+@pytest.mark.parametrize("recipe", registry.recipes())
 def test_recipes_have_settings_of_their_own(recipe):
     settings = compose.load("train", [f"recipe={recipe}"], registry.schema_of)
     assert type(settings) is registry.recipe_named(recipe).settings

@@ -4,6 +4,7 @@ import json
 import shutil
 from collections.abc import Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, ClassVar, Literal
 
 import numpy as np
@@ -14,19 +15,21 @@ import torch.nn.functional as F
 from PIL import Image
 from torch import nn
 
+import distill_gan
 from distill.config import compose, groups, registry
-from distill.config.registry import GanRecipe
 from distill.config.settings.base import Direction
-from distill.config.settings.training import Pix2PixTrain, Train
+from distill.config.settings.training import Train
 from distill.core.errors import DistillError
-from distill.data import loaders
 from distill.eval_fid import __main__ as eval_fid
 from distill.export import __main__ as export
 from distill.prepare import __main__ as prepare
 from distill.stylize import __main__ as stylize
 from distill.train import __main__ as train
-from distill.train import gan_training, recipes
+from distill.train import recipes
 from distill.train.trainer import fit, make_trainer
+from distill_gan import gan_training, loaders
+from distill_gan.recipes import GanRecipe
+from distill_gan.settings import Pix2PixTrain
 from support.commands import run
 
 SMALL = [
@@ -88,11 +91,11 @@ def plain(tmp_path, monkeypatch):
     """A working folder with pairs/ and photos/, and conf/ with one file more."""
     monkeypatch.chdir(tmp_path)
     shutil.copytree(groups.conf_folder(), tmp_path / "conf")
-    text = (tmp_path / "conf/recipe/pix2pix.yaml").read_text()
+    text = (Path(distill_gan.__file__).parent / "conf/recipe/pix2pix.yaml").read_text()
     (tmp_path / "conf/recipe/plain.yaml").write_text(text.replace("pix2pix", "plain"))
     for module in (groups, compose):
         monkeypatch.setattr(module, "conf_folder", lambda: tmp_path / "conf")
-    monkeypatch.setitem(registry.RECIPES, "plain", PlainRecipe())
+    monkeypatch.setitem(registry.OURS, "plain", PlainRecipe())
     monkeypatch.setitem(recipes.TRAIN, "plain", train_plain)
     rng = np.random.default_rng(0)
     for folder in ("pairs/A", "pairs/B", "photos"):

@@ -6,11 +6,13 @@ import torch
 from PIL import Image
 
 from distill.config import compose
-from distill.config.settings.training import CycleGANTrain, Pix2PixTrain, Train
+from distill.config.settings.training import Train
 from distill.core.errors import DistillError
 from distill.data import loaders
 from distill.data.manifest import Manifest, write_manifest
 from distill.data.pairs import find_pairs
+from distill_gan import loaders as gan_loaders
+from distill_gan.settings import CycleGANTrain, Pix2PixTrain
 from distill_sets.sketches.sketch_set import SketchManifest
 from support.coordinate_pictures import coordinates
 
@@ -28,12 +30,12 @@ def two_folders(root, alpha=None, a="A", b="B", count=12):
 
 def paired(root, *more):
     words = ["recipe=pix2pix", f"data.root={root}", *SMALL, *more]
-    return loaders.paired(compose.load("train", words, Pix2PixTrain))
+    return gan_loaders.paired(compose.load("train", words, Pix2PixTrain))
 
 
 def unpaired(*more):
     words = ["recipe=cyclegan", *SMALL, *more]
-    return loaders.unpaired(compose.load("train", words, CycleGANTrain))
+    return gan_loaders.unpaired(compose.load("train", words, CycleGANTrain))
 
 
 def blue(sample):

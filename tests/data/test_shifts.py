@@ -5,11 +5,13 @@ import pytest
 from PIL import Image
 
 from distill.config import compose
-from distill.config.settings.training import Pix2PixTrain, Train
+from distill.config.settings.training import Train
 from distill.core.errors import DistillError
 from distill.data import loaders, shifts
 from distill.data.pairs import Pair
 from distill.data.shifts import aligned_squares, shifts_of
+from distill_gan import loaders as gan_loaders
+from distill_gan.settings import Pix2PixTrain
 from support.coordinate_pictures import coordinates
 from support.textures import texture
 
@@ -73,7 +75,7 @@ def test_training_sees_drawings_that_lie_over_their_photos(tmp_path, recipe, mon
     for number in range(1, 9):
         pair(tmp_path / "set", "n" * number, 5, 4)
     typed = [f"data.root={tmp_path / 'set'}", "data.val_fraction=0.3", "data.test_fraction=0"]
-    load = loaders.paired
+    load = gan_loaders.paired
     if recipe == "pix2pix":
         typed += ["data.size=256", "data.direction=BtoA"]
     else:
@@ -107,6 +109,6 @@ def test_refused_in_one_line(tmp_path, monkeypatch, typed, wrong):
         pair(tmp_path / "x", name)
     schema = Pix2PixTrain if "recipe=pix2pix" in typed else Train
     made = compose.load("train", [*typed, "data.align=true"], schema)
-    load = loaders.paired if schema is Pix2PixTrain else (lambda s: loaders.labelled(s))
+    load = gan_loaders.paired if schema is Pix2PixTrain else (lambda s: loaders.labelled(s))
     with pytest.raises(DistillError, match=rf"^data.align=true: .*{wrong}"):
         load(made)

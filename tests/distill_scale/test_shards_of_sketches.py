@@ -7,13 +7,13 @@ import pytest
 from PIL import Image
 
 from distill.config import compose
-from distill.config.settings.training import Pix2PixTrain
-from distill.data import loaders
 from distill.data.pairs import find_pairs
 from distill.eval_fid import __main__ as eval_fid
 from distill.export import __main__ as export
 from distill.prepare import __main__ as prepare
 from distill.train import __main__ as train
+from distill_gan import loaders
+from distill_gan.settings import Pix2PixTrain
 from distill_scale.shards import __main__ as shards
 from support.commands import run
 

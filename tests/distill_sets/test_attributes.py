@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from distill.data.domains import find_unpaired
 from distill.prepare import __main__ as prepare
+from distill_gan.domains import find_unpaired
 from support.commands import run
 
 NAMES = ["Male", "Young"]

@@ -9,8 +9,8 @@ from PIL import Image
 
 from distill.config import compose
 from distill.config.settings.training import Prepare
-from distill.data.domains import find_unpaired
 from distill.prepare import __main__ as prepare
+from distill_gan.domains import find_unpaired
 from distill_sets.quickdraw import RIM, drawn
 from support.commands import run
 

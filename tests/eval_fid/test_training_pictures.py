@@ -18,9 +18,9 @@ from distill.data.photos import find_photos
 from distill.eval_fid import heldout
 from distill.eval_fid.heldout import held_out_pairs, held_out_photos
 from distill.eval_fid.training_pictures import pictures_of, seen_by
-from distill.eval_fid.unpaired_scores import held_out_domains
 from distill.models import build, checkpoint
 from distill.prepare import labelling
+from distill_gan.unpaired_scores import held_out_domains
 from support import gan_runs
 from support.labelling import add, picture
 

@@ -13,7 +13,7 @@ from distill.export.graph.operator_sets import foreign_operators
 from distill.export.int8 import LEAST_PHOTOS, Int8, quantised, tail, weight_ranges
 from distill.export.onnx import OnnxExporter
 from distill.metrics.similarity import psnr
-from distill.models.generators.resnet import ResNetGenerator
+from distill_gan.generators.resnet import ResNetGenerator
 from support.export_photos import SIZE, output_of, photos
 
 pytestmark = pytest.mark.slow

@@ -16,8 +16,8 @@ from distill.metrics.complexity import (
     parameters,
     thop_macs,
 )
-from distill.models.generators.resnet import ResNetGenerator
-from distill.models.generators.unet import UNet
+from distill_gan.generators.resnet import ResNetGenerator
+from distill_gan.generators.unet import UNet
 
 Shape = Sequence[int | str]
 

@@ -5,7 +5,7 @@ import torch
 from torch import nn
 
 from distill.models.batchnorm import fold_batchnorm
-from distill.models.generators.unet import UNet
+from distill_gan.generators.unet import UNet
 
 
 def norms(network: nn.Module) -> int:

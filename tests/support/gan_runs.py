@@ -11,12 +11,13 @@ from torch import nn
 
 from distill.config import compose, registry
 from distill.config.settings.networks import Generator
-from distill.config.settings.training import Adversarial, Budget, Training
+from distill.config.settings.training import Budget, Training
 from distill.core import nodes
+from distill_gan.settings import Adversarial
 
 SIDE = 64
-UNET = {"_target_": "distill.models.generators.unet.UNet", "encoder": 0.1, "decoder": 0.1}
-RESNET = {"_target_": "distill.models.generators.resnet.ResNetGenerator", "blocks": 2, "width": 4}
+UNET = {"_target_": "distill_gan.generators.unet.UNet", "encoder": 0.1, "decoder": 0.1}
+RESNET = {"_target_": "distill_gan.generators.resnet.ResNetGenerator", "blocks": 2, "width": 4}
 STUDENT = {
     "_target_": "distill.models.students.student.StudentGenerator",
     "encoder": {

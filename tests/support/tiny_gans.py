@@ -6,10 +6,10 @@ from torch import nn
 from torch.utils.data import Dataset
 
 from distill.data.datamodule import DistillData
-from distill.losses.adversarial import Adversary
 from distill.train import schedules
-from distill.train.cyclegan import CycleGAN
-from distill.train.pix2pix import Pix2Pix
+from distill_gan.adversarial import Adversary
+from distill_gan.cyclegan import CycleGAN
+from distill_gan.pix2pix import Pix2Pix
 
 SIDE = 16
 

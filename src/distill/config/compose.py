@@ -24,7 +24,7 @@ from distill.config.arguments import TypedKeys, words_of
 from distill.config.explain import no_setting, wrong_choice
 from distill.config.extension import default_words, extended, sweeps
 from distill.config.groups import choices, conf_folder, conf_folders, every_group, tell_hidden
-from distill.config.registry import RECIPES
+from distill.config.registry import recipes
 from distill.config.validate import check
 from distill.core.errors import DistillError, reason_of
 from distill.core.files import real_path
@@ -78,7 +78,7 @@ def from_keywords(
 
 def schemas_of(name: str, schema: Schema) -> list[type]:
     """The classes that a command's schema may choose, with the settings that plug-ins add."""
-    by_recipe = [each.settings for each in RECIPES.values()]
+    by_recipe = [each.settings for each in recipes().values()]
     return [extended(name, s) for s in ([schema] if isinstance(schema, type) else by_recipe)]
 
 

@@ -17,7 +17,7 @@ from pydantic.fields import FieldInfo
 from distill.config.compose import Schema, composed
 from distill.config.extension import extended
 from distill.config.groups import choices, conf_folders, every_group
-from distill.config.registry import RECIPES, recipe_named
+from distill.config.registry import recipe_named, recipes
 from distill.config.settings.base import Given, NameSetting, PathMark
 from distill.core.errors import DistillError
 
@@ -53,7 +53,7 @@ def sections(
     if any(word.startswith("recipe=") for word in words):
         by_recipe = {recipe_named(values["recipe"]): values}
     else:
-        by_recipe = {r: composed(name, [*words, f"recipe={r.name}"]) for r in RECIPES.values()}
+        by_recipe = {r: composed(name, [*words, f"recipe={r.name}"]) for r in recipes().values()}
     listed = {
         recipe.name: [*rows(extended(name, recipe.settings), tree, comments)]
         for recipe, tree in by_recipe.items()

@@ -1,28 +1,23 @@
 """Training recipes: what is known of a run by the `recipe` in its settings.
 
-A recipe is one object here, or a class of a plug-in, whose dotted name is a run's `recipe`; every
-other module asks the recipe of a run what it needs to know, and never which recipe it is. What a
-run has, the class of its settings says.
+A recipe is one object here, or a class of a plug-in: under `recipes` in its plugin.yaml, or its
+dotted name is a run's `recipe`. Every other module asks the recipe of a run what it needs to know,
+and never which recipe it is. What a run has, the class of its settings says.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, ClassVar, Literal, get_args
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, get_args
 
 from distill.config.settings.base import Direction
-from distill.config.settings.training import (
-    Adversarial,
-    CycleGANTrain,
-    PictureTrain,
-    Pix2PixTrain,
-    Train,
-    Training,
-)
+from distill.config.settings.training import PictureTrain, Train, Training
 from distill.config.validate import fit
-from distill.core import nodes
+from distill.core import nodes, plugins
 from distill.core.errors import DistillError, of_the_user
-from distill.core.moved import with_current_names
+from distill.core.moved import moved_names, with_current_names
 
 Side = Literal["train", "val"]  # of a run's pictures: learnt from, chosen by
 # Photos that a teacher labels (or labelled), pairs of pictures, or two domains without pairs.
@@ -32,8 +27,8 @@ Material = Literal["photos", "pairs", "domains"]
 class Recipe:
     """A training algorithm's settings and networks; distill.train.recipes has the training.
 
-    A plug-in's recipe is a subclass with `train`, of this one, which has what a student learns
-    with, or of one below, which has what a generator does. Its name is that of its class.
+    A plug-in's recipe is a subclass with `train`. Its name is that of its class, and what a run has
+    of itself is what a student has.
     """
 
     name: ClassVar[str]
@@ -44,7 +39,7 @@ class Recipe:
     learns_from: ClassVar[Material] = "photos"
     stem: ClassVar[str] = "student"  # what an exported network's files are called
     published_macs: ClassVar[bool] = False  # report the papers' count of MACs beside ours
-    half_precision: ClassVar[bool] = False  # of a U-Net or ResNet a lens loads that file
+    half_precision: ClassVar[bool] = False  # of its own generators a lens loads that file
 
     def __init_subclass__(cls) -> None:
         cls.name = vars(cls).get("name", cls.__name__.lower())
@@ -53,6 +48,18 @@ class Recipe:
         """Train into a `Run`, or resume, as a plug-in does; the `first` process alone writes."""
         of = f"{type(self).__module__}.{type(self).__qualname__}"
         raise DistillError(f"recipe={of}: has no train(self, settings, run, first); write one")
+
+    def pictures(self, subject: Any, side: Side) -> Any:
+        """The `RunPictures` of a `Subject` of distill.export whose run had no photos to label."""
+        raise DistillError(f"recipe={self.name}: has no pictures(self, subject, side); write one")
+
+    def end_export(self, subject: Any, folder: Path, written: bool) -> None:
+        """Say more of a `Subject`; not `written`: refused, files of the folder are earlier ones."""
+
+    def scored(
+        self, network: Any, trained: Any, checkpoint: Path, settings: Any, features: Any
+    ) -> Any:
+        """What distill.eval_fid has of a run, as its `score_run`; None: what a student has."""
 
     def folder_parts(self, settings: Any, swept: Mapping[str, str]) -> dict[str, str]:
         """What a sweep calls a run's folder: config groups and how each is named, in order."""
@@ -78,47 +85,12 @@ class PictureRecipe(DistilRecipe):
         return {key: getattr(settings, key).name for key in ("style", "decoder")}
 
 
-class GanRecipe(Recipe):
-    """Networks that train against each other, on pictures that need no teacher."""
-
-    stem = "generator"
-
-    def folder_parts(self, settings: Adversarial, swept: Mapping[str, str]) -> dict[str, str]:
-        loss = swept.get("adversarial", settings.adversarial["kind"])  # two choices have a kind
-        return {"recipe": self.name, "generator": settings.generator.name, "adversarial": loss}
+OURS = {each.name: each for each in (DistilRecipe(), PictureRecipe())}
 
 
-class Pix2PixRecipe(GanRecipe):
-    """A generator learns from pairs of pictures (Isola et al. 2017).
-
-    One generator and one discriminator, which sees input and picture together.
-    """
-
-    name = "pix2pix"
-    settings = Pix2PixTrain
-    networks: ClassVar[Mapping[Direction, str]] = {"AtoB": "generator"}
-    monitor = "val/l1"
-    learns_from = "pairs"
-    half_precision = True
-
-
-class CycleGANRecipe(GanRecipe):
-    """Two generators learn from two domains without pairs (Zhu et al. 2017).
-
-    There is a discriminator for each direction.
-    """
-
-    name = "cyclegan"
-    settings = CycleGANTrain
-    networks: ClassVar[Mapping[Direction, str]] = {"AtoB": "a_to_b", "BtoA": "b_to_a"}
-    monitor = "val/frechet"
-    learns_from = "domains"
-    published_macs = True
-
-
-# By name; a plug-in's class is not among them.
-_ALL = (DistilRecipe(), PictureRecipe(), Pix2PixRecipe(), CycleGANRecipe())
-RECIPES = {each.name: each for each in _ALL}
+def recipes() -> dict[str, Recipe]:
+    """All recipes by name, those of plug-ins too. Raises DistillError for one of wrong parts."""
+    return OURS | {name: _of_plugin("recipes", of) for name, of in plugins.entries("recipes")}
 
 
 def schema_of(values: Mapping[str, Any]) -> type[Training]:
@@ -140,13 +112,18 @@ def recipe_named(name: str) -> Recipe:
     """The recipe of that name, or a plug-in's class. Raises DistillError for an unknown one."""
     if isinstance(name, str) and "." in name:
         nodes.check_part({"_target_": name}, __name__, Recipe)
-        recipe = nodes.part("recipe", {"_target_": name}, Recipe)
-        with of_the_user(f"recipe={name}"):  # whose parts may be properties
-            _check(recipe, f"recipe={name}")
-        return recipe
-    if not isinstance(name, str) or name not in RECIPES:
-        raise DistillError(f"recipe={name}: unknown; there are {', '.join(RECIPES)}")
-    return RECIPES[name]
+        return _of_plugin("recipe", name)
+    if not isinstance(name, str) or name not in (known := recipes()):
+        raise DistillError(f"recipe={name}: unknown; there are {', '.join(recipes())}")
+    return known[name]
+
+
+@cache
+def _of_plugin(key: str, name: str) -> Recipe:
+    recipe: Recipe = nodes.part(key, {"_target_": name}, Recipe)
+    with of_the_user(f"{key}={name}"):  # whose parts may be properties
+        _check(recipe, f"{key}={name}")
+    return recipe
 
 
 def _check(recipe: Recipe, key: str) -> None:
@@ -162,3 +139,7 @@ def _check(recipe: Recipe, key: str) -> None:
             f"{key}: monitor is to be the name of a logged metric, learns_from one of "
             f"{', '.join(sides)}"
         )
+
+
+if not TYPE_CHECKING:  # a checker would take any name
+    __getattr__ = moved_names(__name__)

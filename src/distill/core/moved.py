@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import sys
 import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from importlib import import_module
 from importlib.abc import InspectLoader, MetaPathFinder
 from importlib.machinery import ModuleSpec, PathFinder
 from importlib.util import find_spec
+from pkgutil import resolve_name
 from types import CodeType, ModuleType
 from typing import Any, cast
 
@@ -43,6 +44,20 @@ def with_current_names(settings: Any) -> Any:
     current = {key: with_current_names(value) for key, value in settings.items()}
     name = current.get("_target_")
     return current | {"_target_": current_name(name)} if isinstance(name, str) else current
+
+
+def moved_names(module: str) -> Callable[[str], Any]:
+    """The `__getattr__` of a module of which classes or functions moved: they are imported from
+    where they lie now, with a DeprecationWarning."""
+
+    def moved_name(name: str) -> Any:
+        old = f"{module}.{name}"
+        if (now := current_name(old)) == old:
+            raise AttributeError(f"module {module!r} has no attribute {name!r}")
+        warnings.warn(f"{old} is {now} now", DeprecationWarning, stacklevel=2)
+        return resolve_name(now)
+
+    return moved_name
 
 
 class OldNames(MetaPathFinder):

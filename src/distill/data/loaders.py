@@ -1,29 +1,16 @@
-"""From checked settings to the pictures of a run: a data module of each recipe's datasets."""
+"""From checked settings to the pictures of a student: a data module of its datasets."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
-from torch.utils.data import Dataset
-
-from distill.config.settings.training import (
-    AdversarialDataConfig,
-    CycleGANTrain,
-    DataConfig,
-    Pix2PixTrain,
-    Train,
-)
+from distill.config.settings.training import Train
 from distill.core.errors import DistillError
+from distill.core.moved import moved_names
 from distill.core.next_step import assigned
 from distill.data.datamodule import DistillData
-from distill.data.datasets import PairSet, UnpairedSet
-from distill.data.domains import find_unpaired
 from distill.data.kinds.chosen import data_source
-from distill.data.kinds.source import FOLDER_ONLY, Split, check_some
-from distill.data.pairs import Pairs, check_transparency
-from distill.data.photos import Side
+from distill.data.kinds.source import FOLDER_ONLY, Split
 
 
 def labelled(settings: Train, split: Split | None = None) -> DistillData:
@@ -37,7 +24,7 @@ def labelled(settings: Train, split: Split | None = None) -> DistillData:
         said = "data.align=true" if d.align else f"data={d.kind}"
         raise DistillError(f"loss.region: {FOLDER_ONLY}, not with {said}")
     sets = source.training_sets(split)
-    return _data_module(sets.train, sets.val, d, sets.pairs)
+    return DistillData(sets.train, sets.val, d.batch_size, d.workers, d.val_limit, sets.pairs)
 
 
 def check_sizes(settings: Train) -> None:
@@ -58,50 +45,5 @@ def check_sizes(settings: Train) -> None:
         )
 
 
-def paired(settings: Pix2PixTrain) -> DistillData:
-    """Training and validation pairs of recipe=pix2pix, the latter at the side of the crops."""
-    d, alpha = settings.data, settings.channels == 4
-    if d.root is None:
-        raise DistillError(
-            "data.root=null: recipe=pix2pix learns from pairs; give a folder with A/ + B/ or "
-            "pictures side by side as data.root=DIR (distill.prepare recipe=pix2pix makes some)"
-        )
-    _check_sizes(d)
-    swap = d.direction == "BtoA"
-    common: dict[str, Any] = {"alpha": alpha, "swap": swap, "pad": d.pad}
-    varied: dict[str, Any] = {"seed": settings.seed, "colour": d.colour}
-    pairs = data_source(settings).pairs_by_side()
-    check_some(d.root, pairs.train)
-    if alpha:
-        check_transparency(d.root, pairs.train, swap)
-    varied |= {"crop_size": d.crop_size, "shifts": pairs.shifts[0], **pairs.how}
-    train = PairSet(pairs.train, d.size, train=True, **varied, **common)
-    val = PairSet(pairs.val, d.crop_size, train=False, shifts=pairs.shifts[1], **common)
-    return _data_module(train, val, d, pairs.pairs)
-
-
-def unpaired(settings: CycleGANTrain) -> DistillData:
-    """Training and validation pictures of recipe=cyclegan, the latter at the side of the crops."""
-    d = settings.data
-    _check_sizes(d)
-    root, a, b = (Path(folder) if folder else None for folder in (d.root, d.a, d.b))
-    sides = find_unpaired(root, a, b, d.val_fraction, d.split_seed)
-    check_some(d.root, sides["train"][0])
-    common: dict[str, Any] = {"crop_size": d.crop_size, "pad": d.pad}
-    varied: dict[str, Any] = {"flip": d.flip, "seed": settings.seed, "colour": d.colour}
-    train = UnpairedSet(*sides["train"], d.size, train=True, **varied | common)
-    return _data_module(train, UnpairedSet(*sides["val"], d.crop_size, train=False, **common), d)
-
-
-def _data_module(
-    train: Dataset, val: Dataset, d: DataConfig, pairs: Mapping[Side, Pairs] | None = None
-) -> DistillData:
-    return DistillData(train, val, d.batch_size, d.workers, d.val_limit, pairs)
-
-
-def _check_sizes(data: AdversarialDataConfig) -> None:
-    if data.size < data.crop_size:
-        raise DistillError(
-            f"data.size={data.size}: smaller than the crop taken from it, data.crop_size="
-            f"{data.crop_size}; make it equal (no crop) or larger"
-        )
+if not TYPE_CHECKING:  # a checker would take any name
+    __getattr__ = moved_names(__name__)

@@ -47,7 +47,7 @@ from distill.data.split import grown_sides
 SAMPLED = 16  # targets that are looked at for transparency
 OPAQUE = 255
 _NAMED = (("photo", "stylized"), ("A", "B"))
-_MAKE_SOME = "python -m distill.prepare recipe=pix2pix makes pairs of photos and sketches"
+_MAKE_SOME = "python -m distill.prepare --help says how to make pairs of photos"
 
 Two = tuple[Path, Path]
 Layout = dict[Side, tuple[Path, Two | None]]  # of a side its folder and, in it, two of pictures

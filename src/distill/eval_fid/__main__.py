@@ -4,8 +4,6 @@ Score a student against its teacher on held-out photos: FID, KID, PSNR, SSIM, LP
 
   python -m distill.eval_fid                            the latest run
   python -m distill.eval_fid style=hayao decoder=nnconv features=mobilenet
-  python -m distill.eval_fid run=pix2pix-NAME           the same for pairs: T are their targets
-  python -m distill.eval_fid run=cyclegan-NAME direction=BtoA
   python -m distill.eval_fid a=DIR b=DIR                any two folders
   python -m distill.eval_fid -m run=A,B runs=runs/sweep-NAME
 
@@ -21,9 +19,6 @@ lines as a share of the teacher's), mass (amount of black as a share of the teac
 chamfer distance; displacement; flicker under noise, a step of 1 px and a slow pan; the metrics
 of plug-ins. Of a set with whole pictures (data.sizes) also all of this by long side, beside
 the photo and the teacher at 256, enlarged.
-A run of recipe=cyclegan, without pairs: B(1), B(2) are halves of the real pictures of B:
-  floor     FID(B(1), B(2))      generator  FID(B(1), A → B)      ceiling  FID(B(1), A)
-  cycle and identity, by picture: A → B → A to A, and B → B to B
 A run of recipe=picture: content and style of four held-out photos, as they are, the student's,
 and after 300 iterations on their own pixels.
 Writes RUN/eval/results.json, results.md and contact_sheet.png. Exit status 3: all but FID was

@@ -19,7 +19,6 @@ from distill.config.settings.commands import EvalFid
 from distill.config.settings.training import (
     Pad,
     PhotoSource,
-    Pix2PixTrain,
     Prepare,
     SplitConfig,
     Train,
@@ -92,7 +91,7 @@ def held_out_photos(student: nn.Module, trained: Train, settings: EvalFid) -> He
     ours = source.data.root is None or manifest_at(root) is not None
     here = source.data.root is None and sources.has_photos(source)
     taught = source.teacher is not None
-    others = _are_others(settings.photos, trained.photos if taught else trained.data.root or "")
+    others = are_others(settings.photos, trained.photos if taught else trained.data.root or "")
     runs, unknown = training_pictures.runs_behind(trained)
     # The sides of the run's own set share nothing; what it started from may have seen them.
     seen = training_pictures.seen_by(runs if others else runs[1:], unknown)
@@ -111,39 +110,12 @@ def held_out_photos(student: nn.Module, trained: Train, settings: EvalFid) -> He
         names, notes = excluded(seen, pictures.pictures if pictures else {}, settings.photos)
     unseen = [pair for pair in sides[side] if square_name(pair.name) not in names]
     pairs = [pair for pair in unseen if size_of(pair.name) is None]
-    data = _in_groups(pairs, source.style.resolution, trained.channels, root, d)
+    data = in_groups(pairs, source.style.resolution, trained.channels, root, d)
     about = {"run": trained.run, "style": trained.style.name, "decoder": trained.decoder.name}
     about |= notes | ({} if others else about_side(side))
     titles = ("photo", "teacher" if taught else "target", "student")
-    squares = _with_output(student, data, settings, about, titles)
+    squares = with_output(student, data, settings, about, titles)
     return replace(squares, wholes=by_size(sorted(unseen, key=_by_group)))
-
-
-def held_out_pairs(network: nn.Module, trained: Pix2PixTrain, settings: EvalFid) -> HeldOut:
-    """The held-out pairs of a run that learnt from pairs, or of another folder of pairs."""
-    d = trained.data
-    if settings.photos:
-        d = replace(d, root=settings.photos, kind="pairs")
-    root = chosen.folder_of_pairs(d)
-    if root is None:
-        raise DistillError(
-            "data.root=null: the run does not say which pairs; name them: photos=DIR"
-        )
-    sides = find_pairs(root, None, d.val_fraction, d.split_seed, d.test_fraction)
-    side = scored_side(sides)
-    others = _are_others(settings.photos, trained.data.root or "")
-    seen = training_pictures.SeenPictures([], "")
-    if others:
-        seen = training_pictures.seen_by_pairs(trained.data)
-    by_name = {pair.name: Photo(pair.photo, pair.name) for pair in sides[side]}
-    names, notes = excluded(seen, by_name, settings.photos)
-    pairs = [pair for pair in sides[side] if pair.name not in names]
-    swap = d.direction == "BtoA"
-    data = _in_groups(pairs, d.crop_size, trained.channels, root, d, swap=swap, pad=d.pad)
-    about = {"run": trained.run, "recipe": trained.recipe} | notes
-    about |= {} if others else about_side(side)
-    about["generator"] = trained.generator.name
-    return _with_output(network, data, settings, about, ("input", "target", "generator"))
 
 
 def excluded(
@@ -201,7 +173,7 @@ def half_order(group: str, name: str) -> tuple[float, str]:
     return rng_for("half", group).random(), name
 
 
-def _are_others(photos: str | None, learnt: str | list[str]) -> bool:
+def are_others(photos: str | None, learnt: str | list[str]) -> bool:
     """Whether photos are asked for that are not the folder that the run learnt from."""
     if not photos:
         return False
@@ -225,7 +197,7 @@ def _labelled(
     return labelling.prepare_held_out(source, labels, others, without)
 
 
-def _in_groups(
+def in_groups(
     pairs: Sequence[Pair],
     size: int,
     channels: int,
@@ -250,7 +222,7 @@ def group_of_pair(pair: ReadablePair) -> str:
     return group_of(_PAIR_SUFFIX.sub("", Path(pair.name).stem))
 
 
-def _with_output(
+def with_output(
     network: nn.Module,
     data: PairSet,
     settings: EvalFid,

@@ -11,26 +11,17 @@ from rich.console import Console
 from rich.table import Table
 from torch import Tensor
 
+from distill.config.registry import recipe_named
 from distill.config.settings.commands import EvalFid
-from distill.config.settings.training import CycleGANTrain, PictureTrain, Pix2PixTrain, Train
+from distill.config.settings.training import PictureTrain, Train
 from distill.core.arrays import save_png
 from distill.core.errors import DistillError, counted
 from distill.core.files import write_json, write_whole
 from distill.core.images import sheet, to_float
 from distill.data.kinds import chosen
 from distill.data.photos import check_local
-from distill.eval_fid import (
-    heldout,
-    line_scores,
-    paired_scores,
-    picture_scores,
-    unpaired_scores,
-    whole_pictures,
-)
+from distill.eval_fid import heldout, line_scores, paired_scores, picture_scores, whole_pictures
 from distill.eval_fid.feature_sets import Row
-from distill.eval_fid.heldout import HeldOut
-from distill.eval_fid.picture_scores import Styled
-from distill.eval_fid.unpaired_scores import Translations
 from distill.metrics.decision_figures import metrics_of_head
 from distill.metrics.features import FeatureNetwork
 from distill.metrics.metric import user_metrics
@@ -38,7 +29,7 @@ from distill.models.checkpoint import load_network
 from distill.runs.run_folder import Run, find_run
 
 # Pictures with `columns`, uint8 (n, 3, H, W), and `titles` of a contact sheet; their scores.
-Scored = tuple[HeldOut | Styled | Translations, dict[str, Any]]
+Scored = tuple[Any, dict[str, Any]]
 
 
 def carry_out(settings: EvalFid) -> tuple[Run | None, dict[str, Any]]:
@@ -76,14 +67,9 @@ def score_run(checkpoint: Path, settings: EvalFid, features: FeatureNetwork | No
     """
     network, trained = load_network(checkpoint, settings.direction)
     trained = chosen.seen_from_here(trained, checkpoint)
-    if isinstance(trained, CycleGANTrain):
-        back, _ = load_network(checkpoint, unpaired_scores.OTHER[settings.direction])
-        translated = unpaired_scores.held_out_domains(network, back, trained, settings)
-        return translated, unpaired_scores.score_domains(translated, features, settings)
-    if isinstance(trained, Pix2PixTrain):
-        pictures = heldout.held_out_pairs(network, trained, settings)
-        networks = {"generator": network}
-        return pictures, paired_scores.score_pairs(pictures, features, settings, networks)
+    recipe = recipe_named(trained.recipe)
+    if scored := recipe.scored(network, trained, checkpoint, settings, features):
+        return scored
     assert isinstance(trained, Train)
     settings = replace(settings, metrics=metrics_of_head(trained.head) | settings.metrics)
     pictures, networks = heldout.held_out_photos(network, trained, settings), {}

@@ -13,18 +13,10 @@ from pathlib import Path
 
 import numpy as np
 
-from distill.config.settings.training import (
-    PairedDataConfig,
-    PhotoSource,
-    SplitConfig,
-    Train,
-    UnpairedDataConfig,
-    source_of,
-)
+from distill.config.settings.training import PhotoSource, SplitConfig, Train, source_of
 from distill.core.errors import DistillError, counted
 from distill.core.files import real_path
 from distill.data import sources
-from distill.data.domains import find_unpaired
 from distill.data.duplicates import similar_pairs
 from distill.data.kinds import chosen
 from distill.data.pairs import find_pairs
@@ -117,31 +109,6 @@ def seen_by(runs: Iterable[Train], unknown: str = "") -> SeenPictures:
     return SeenPictures([*sets.values()], "; ".join(dict.fromkeys(gone)))
 
 
-def seen_by_pairs(learnt: PairedDataConfig) -> SeenPictures:
-    """What a run that learnt from pairs has seen."""
-    try:
-        root = chosen.folder_of_pairs(learnt)
-    except DistillError as error:  # a set at an address that is gone
-        return SeenPictures([], str(error))
-    pictures = _of_folder(root, None, learnt, None) if root else None
-    if pictures is None:
-        return SeenPictures([], f"the training pairs {root or ''} are gone")
-    return SeenPictures([pictures], chosen.source_named(learnt.kind).out_of_reach(str(learnt.root)))
-
-
-def seen_by_domains(learnt: UnpairedDataConfig) -> SeenPictures:
-    """What a run that learnt from two domains has seen."""
-    root, a, b = (Path(each) if each else None for each in (learnt.root, learnt.a, learnt.b))
-    where = root or Path(f"{a} and {b}")
-    try:
-        photos = find_unpaired(root, a, b, learnt.val_fraction, learnt.split_seed)["train"]
-    except DistillError:
-        return SeenPictures([], f"the training pictures of {where} are gone")
-    domains = zip("AB", photos, strict=True)
-    pictures = {f"{name}/{photo.key}": photo for name, each in domains for photo in each}
-    return SeenPictures([SetPictures(real_path(where), pictures)], "")
-
-
 def pictures_of(source: PhotoSource, sides: Set[Side] | None = None) -> SetPictures | None:
     """The pictures on these sides of a run's set; None where there is no such set any more.
 
@@ -151,7 +118,7 @@ def pictures_of(source: PhotoSource, sides: Set[Side] | None = None) -> SetPictu
     root = chosen.pairs_root(source)
     rows = read_rows(root).values()
     if not rows:
-        return _of_folder(root, source.style.name, source.data, sides)
+        return of_folder(root, source.style.name, source.data, sides)
     sides = sides or seen_sides({row.side for row in rows if row.side})
     folders = {
         name: real_path(folder)
@@ -177,7 +144,7 @@ def seen_sides(sides: Set[Side]) -> Set[Side]:
     return {"train", "val"} if "test" in sides else {"train"}
 
 
-def _of_folder(
+def of_folder(
     root: Path, style: str | None, how: SplitConfig, sides: Set[Side] | None
 ) -> SetPictures | None:
     """The inputs of pairs of one's own, or of a set that does not say which photos it is of."""

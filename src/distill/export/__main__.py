@@ -4,11 +4,10 @@ Turn a trained student or generator into one ONNX file for phones, lenses and we
 
   python -m distill.export                              the latest run
   python -m distill.export style=paprika decoder=fastdepth exporter.opset=9
-  python -m distill.export run=pix2pix-NAME limit=10MiB formats=[onnx,onnx_fp16,onnx_int8]
-  python -m distill.export run=cyclegan-NAME direction=BtoA
+  python -m distill.export run=NAME limit=10MiB formats=[onnx,onnx_fp16,onnx_int8]
   python -m distill.export -m run=A,B runs=runs/sweep-NAME     several, one after the other
 
-Writes RUN/export/student.onnx (generator.onnx for recipe=pix2pix and cyclegan) and report.json.
+Writes RUN/export/student.onnx (of another recipe generator.onnx) and report.json.
 Checks MACs, parameters, bytes, operators and that ONNX Runtime and PyTorch agree. Over a limit:
 exit status 1 and no file.
 

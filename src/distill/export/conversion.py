@@ -24,7 +24,7 @@ from distill.core.files import home_path, scratch_folder, sha256, write_json, wr
 from distill.core.nodes import class_of, part
 from distill.core.onnx_files import summary_file
 from distill.data.photos import check_local
-from distill.export import reports, samples, snippets
+from distill.export import samples, snippets
 from distill.export.float32_export import export_float32
 from distill.export.format import ConversionSource, ConvertedFormat, Float32, Format, Inference
 from distill.export.onnx import OnnxExporter, batches
@@ -73,7 +73,7 @@ def export_formats(subject: Subject, settings: Export, folder: Path) -> dict[str
     Gives each format's file, of several the first. Other formats that an earlier network left in
     the folder are removed. Raises DistillError when the float32 file is over a limit (then there is
     no format at all), and at the end when a format could not be made or its output differs too
-    much. A U-Net's sizes are printed in any case.
+    much. What the recipe says of an export it says in any case.
     """
     photos = samples.parity(subject, settings.photos)
     nodes = settings.formats or {name: nodes_of("formats")[name] for name in subject.formats}
@@ -93,7 +93,7 @@ def export_formats(subject: Subject, settings: Export, folder: Path) -> dict[str
         _remove_others(folder, subject.stem)
     _write_snippets(formats[0], subject.exporter, subject.trained.channels, folder)
     if held_out is None:
-        reports.report_sizes(subject, folder)
+        subject.recipe.end_export(subject, folder, written=True)
         return files
     source = ConversionSource(
         fold_batchnorm(subject.network),
@@ -110,7 +110,7 @@ def export_formats(subject: Subject, settings: Export, folder: Path) -> dict[str
     )
     remove(folder, PAGES)  # they would speak of files that are gone
     rows = compare(formats, source, subject.network, held_out, folder)
-    reports.report_sizes(subject, folder)
+    subject.recipe.end_export(subject, folder, written=True)
     facts = {"size": subject.sides, "photos": held_out.where, "pictures": len(held_out.photos)}
     comparison = Comparison(rows, {subject.stem: digest} | facts, subject.stem)
     comparison.print()

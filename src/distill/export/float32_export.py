@@ -19,7 +19,6 @@ from distill.config.settings.training import Train
 from distill.core.errors import DistillError
 from distill.core.files import atomic_write, write_json
 from distill.core.onnx_files import load_model, summary_file
-from distill.export import reports
 from distill.export.format import Float32
 from distill.export.fp16 import Float16
 from distill.export.graph.operator_sets import foreign_operators
@@ -79,7 +78,7 @@ def export_float32(subject: Subject, settings: Export, photos: Tensor, folder: P
         report.print()
         write_json(folder / REPORT, report.to_json())
         if not report.ok:
-            reports.report_sizes(subject, folder, written=False)
+            subject.recipe.end_export(subject, folder, written=False)
             over = ", ".join(check.name for check in checks if not check.ok)
             raise DistillError(f"over the limit: {over}; no file written, see {folder / REPORT}")
     print(f"{f'{subject.stem}:':8} {target}")
@@ -166,7 +165,7 @@ def _teacher_figures(subject: Subject) -> dict[str, Any]:
 
 
 def figures_of(teacher: Teacher, size: tuple[int, int]) -> dict[str, Any]:
-    """Of one that takes another size, as a U-Net may, only what can be counted."""
+    """Of one that takes another size only what can be counted."""
     figures: dict[str, Any] = {}
     if isinstance(teacher, OnnxTeacher):
         model = load_model(teacher.path)

@@ -24,7 +24,7 @@ from distill.core.onnx_files import COLOURS_AT, GLOBAL_STATISTICS, SUMMARY, flus
 from distill.core.sessions import open_session
 from distill.core.terms import NOTE
 from distill.export.forms import Form, FormName
-from distill.export.graph.operator_sets import STATIC, SUMMARY_INPUT, Profile
+from distill.export.graph.operator_sets import OPERATORS, SUMMARY_INPUT, Profile
 from distill.export.graph.plain import doubles, in_strict_operators, tidy
 from distill.export.whole_picture import CalledAs, OnePass, add_thumbnail, by_thumbnail
 from distill.models.students import global_statistics
@@ -82,7 +82,7 @@ class OnnxExporter:
             )
         if self.colours_at is not None and self.colours_at < 32:
             raise DistillError(f"exporter.colours_at={self.colours_at}: at least 32 pixels")
-        if self.dynamic and self.profile in STATIC:
+        if self.dynamic and self.profile not in (None, *OPERATORS):
             raise DistillError(
                 f"exporter.dynamic=true: the profile {self.profile} holds one size; leave it out"
             )

@@ -4,19 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
-from typing import Any
 
 import torch
 from PIL import Image, ImageOps
 from torch import Tensor
 
 from distill.config.registry import Side
-from distill.config.settings.training import Adversarial, CycleGANTrain, PhotoSource
+from distill.config.settings.training import PhotoSource
 from distill.core.errors import DistillError
-from distill.core.images import from_pixels, to_tensor
+from distill.core.images import to_tensor
 from distill.data import sources
 from distill.data.kinds import chosen
 from distill.data.kinds.chosen import data_source
@@ -98,37 +97,6 @@ def photo_pictures(
     return RunPictures(str(root), len(pairs), read)
 
 
-def domain_pictures(subject: Subject, side: Side) -> RunPictures:
-    """Those of a run without a teacher, as its training or its validation sees them."""
-    from distill.data import loaders  # Lightning with them, which a student's export does not need
-    from distill.data.datasets import UnpairedSet
-
-    trained, domain, sides = subject.trained, subject.direction[0].lower(), subject.sides
-    assert isinstance(trained, Adversarial)
-    d = replace(trained.data, crop_size=max(sides), size=max(*sides, trained.data.size))
-    where = d.root or getattr(d, domain, None) or "?"
-    load: Any = loaders.unpaired if isinstance(trained, CycleGANTrain) else loaders.paired
-    dataset: Any = ()
-    with suppress(DistillError):
-        data = load(replace(trained, data=d))
-        dataset = data.train if side == "train" else data.val
-    if not len(dataset):
-        raise DistillError(
-            f"{where}: the run's pictures are not here; name some with {KEY[side]}=DIR"
-        )
-    key, count = "photo", len(dataset)
-    if isinstance(dataset, UnpairedSet):
-        key, count = domain, len(dataset.domains[domain])
-
-    def read(number: int) -> tuple[Tensor, Tensor | None]:
-        item = dataset[number]
-        both = [from_pixels(item[name]) for name in (key, "target") if name in item]
-        photo, *target = (each[:, : sides[0], : sides[1]] for each in both)
-        return photo, target[0] if target else None
-
-    return RunPictures(where, count, read, shuffled=side == "train")
-
-
 def held_out(subject: Subject, folder: str | None) -> Samples:
     """At most 64 photos, spread over a folder, or the run's held-out pictures."""
     if folder:
@@ -183,7 +151,7 @@ def photos_of(photos: Iterable[Photo], sides: tuple[int, int]) -> Iterator[Tenso
 def _pictures(subject: Subject, side: Side) -> RunPictures:
     if source := subject.source:
         return photo_pictures(source, side, subject.sides, subject.trained.channels == 4)
-    return domain_pictures(subject, side)
+    return subject.recipe.pictures(subject, side)
 
 
 def _centre(image: Image.Image, sides: tuple[int, int]) -> Tensor:

@@ -19,14 +19,7 @@ from distill.config.registry import Recipe, recipe_named, schema_of
 from distill.config.settings.base import Direction
 from distill.config.settings.commands import Export
 from distill.config.settings.networks import Description, NetworkSettings, StudentSettings
-from distill.config.settings.training import (
-    Adversarial,
-    Budget,
-    PhotoSource,
-    Train,
-    Training,
-    source_of,
-)
+from distill.config.settings.training import Budget, PhotoSource, Train, Training, source_of
 from distill.core.errors import DistillError, of_the_user
 from distill.core.images import form, wrong_pictures
 from distill.core.nodes import build as build_node
@@ -36,7 +29,6 @@ from distill.data.terms import described_terms, state_terms, terms_of
 from distill.export.onnx import ANOTHER_SIZE, SIDE, OnnxExporter, has_statistics
 from distill.models.batchnorm import fold_batchnorm
 from distill.models.checkpoint import load_network, read_network
-from distill.models.generators.unet import UNet
 from distill.models.network_file import colours_at, is_network_file, read_network_file
 from distill.models.students.student import Student
 
@@ -49,7 +41,7 @@ EXTRA_CHANNEL = {"macs": 3_300_000, "parameters": 200, "bytes": 1_000}  # behind
 class Subject:
     """A trained network and its run's settings; `exporter` knows the profile and the size.
 
-    `direction` is that of a generator of recipe=cyclegan, `terms` are what the files are under.
+    `direction` is that of one of two networks, `terms` are what the files are under.
     """
 
     network: nn.Module
@@ -143,9 +135,7 @@ def of_described(network: nn.Module, about: Description, settings: Export) -> Su
     shared = {name: value for name, value in vars(about).items() if hasattr(defaults, name)}
     trained = replace(
         defaults, budget=NO_LIMITS, **{n: v for n, v in shared.items() if n != "side"}
-    )
-    if isinstance(trained, Adversarial):
-        trained = replace(trained, data=replace(trained.data, crop_size=about.size))
+    ).of_side(about.size)
     return replace(
         subject_of(network, trained, settings, described_terms(about)), folded=about.folded
     )
@@ -156,11 +146,11 @@ def subject_of(network: nn.Module, trained: Training, settings: Export, terms: T
     exporter: OnnxExporter = build_node(settings.exporter)
     side = _side(trained)
     other = exporter.size and exporter.sides != (side, side)
-    if isinstance(network, UNet) and (exporter.dynamic or other):
+    if getattr(network, "fixed", None) and (exporter.dynamic or other):
         setting = "dynamic=true" if exporter.dynamic else f"size={exporter.size}"
         raise DistillError(
-            f"exporter.{setting}: a U-Net's depth follows its size, and this one takes "
-            f"{side}×{side}; leave it out"
+            f"exporter.{setting}: {type(network).__name__} takes one size, here {side}×{side}; "
+            "leave it out"
         )
     statistics = has_statistics(network)
     profile = exporter.profile or ("global" if statistics else trained.profile)
@@ -209,8 +199,8 @@ def limits(subject: Subject, settings: Export) -> Budget:
 def inference_graph(checkpoint: Path, direction: Direction = "AtoB") -> onnx.ModelProto:
     """The network of a run of any recipe as an ONNX graph, unchecked, of the size it takes.
 
-    `checkpoint` may be an exported safetensors file. `direction` chooses one of CycleGAN's two
-    generators. Of what a run's settings name, only the network is built. Raises DistillError.
+    `checkpoint` may be an exported safetensors file. `direction` chooses one of a run's two
+    networks. Of what a run's settings name, only the network is built. Raises DistillError.
     """
     network, about = read_network(checkpoint, direction)
     at = about.colours_at if isinstance(about, Description) else colours_at(about)

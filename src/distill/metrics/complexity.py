@@ -25,8 +25,8 @@ def graph_macs(model: onnx.ModelProto, published: bool = False) -> int:
     """Multiply-accumulates of all convolutions and matrix products, for the graph's static shapes.
 
     A transposed convolution is counted at its input's size, as the arithmetic is done. Papers on
-    small GANs count it with thop, at its output's: with `published` so does this, and CycleGAN's
-    generator has the 56.8 G that GAN Compression (Li et al. 2020, table 1) states, not 49.55.
+    small GANs count it with thop, at its output's: with `published` so does this, and a
+    ResNet of 9 blocks has the 56.8 G of GAN Compression (Li et al. 2020, table 1), not 49.55.
     Raises ValueError where a shape is unknown: a dynamic graph has no single number.
     """
     shapes, total = tensor_shapes(model), 0

@@ -24,7 +24,7 @@ from distill.models.students.student import Student, global_statistics
 from distill.models.teachers.teacher import Teacher
 
 # Whose classes a file may name, beside those of plug-ins.
-PACKAGES = ("distill.models.generators", "distill.models.students")
+PARTS = "distill.models.students"
 TEACHERS = "distill.models.teachers"
 
 
@@ -43,11 +43,9 @@ def untrained(settings: NetworkSettings) -> nn.Module:
 def checked_node(node: Node) -> Node:
     """The Node, once the class that it and every Node inside names is checked.
 
-    Raises DistillError for a class outside of `PACKAGES` and plug-ins.
+    Raises DistillError for a class outside of `PARTS` and plug-ins.
     """
-    name = str(node.get("_target_"))
-    package = next((p for p in PACKAGES if name.startswith(f"{p}.")), PACKAGES[-1])
-    nodes.check_part(node, package, nn.Module)
+    nodes.check_part(node, PARTS, nn.Module)
     inner = {k: checked_node(v) for k, v in node.items() if isinstance(v, dict) and "_target_" in v}
     if "encoder" in inner:
         inner["encoder"] = without_weights(inner["encoder"])

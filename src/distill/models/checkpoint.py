@@ -83,10 +83,10 @@ def read_network(
     network, its sizes and where it comes from, and no more.
 
     (N, 3, H, W) in [0, 1] to (N, 3 or 4, H, W) in [0, 1], in evaluation mode; averaged weights
-    where the run kept them. `direction` chooses one of CycleGAN's two generators.
+    where the run kept them. `direction` chooses one of a run's two networks.
 
     The file is read as tensors and plain values, and may only name classes of
-    distill.models.generators, distill.models.students and plug-ins. Raises DistillError for any
+    distill.models.students and plug-ins. Raises DistillError for any
     other file.
     """
     if is_network_file(checkpoint):

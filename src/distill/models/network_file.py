@@ -139,7 +139,7 @@ def read_network_file(path: Path, direction: Direction = "AtoB") -> tuple[nn.Mod
     """The network in such a file, in evaluation mode, and what the file says of it.
 
     (N, 3, H, W) in [0, 1] to (N, 3 or 4, H, W) in [0, 1]. The file may only name classes of
-    distill.models.generators and distill.models.students. Raises DistillError for any other file,
+    distill.models.students and of plug-ins. Raises DistillError for any other file,
     and for another `direction` than the one that each has.
     """
     if direction != "AtoB":

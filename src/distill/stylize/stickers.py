@@ -79,8 +79,8 @@ def _anchors(path: Path) -> Marks:
 def network_sticker(sketch: str, model: ImageModel) -> Sticker:
     """What the network makes of a sketch, to be worn: its own transparency, else a soft disc.
 
-    NAME.json beside the sketch has its anchors; without, it is the square of distill.prepare
-    recipe=pix2pix. Raises DistillError for a sketch that cannot be used.
+    NAME.json beside the sketch has its anchors; without, it is the square of distill.prepare's
+    sketches. Raises DistillError for a sketch that cannot be used.
     """
     try:
         photo = read_photo(home_path(sketch), least=1, alpha=True)

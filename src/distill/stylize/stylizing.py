@@ -90,8 +90,8 @@ def open_student(
     """A network in an ONNX file, a checkpoint or what distill.export wrote as safetensors.
 
     Raises DistillError for any other file. Weights are exported in memory, by PyTorch: ONNX Runtime
-    is faster, and there is one way of inference. `direction` chooses one of CycleGAN's two
-    generators, `device` what runs it, `convention` another ONNX file's convention.
+    is faster, and there is one way of inference. `direction` chooses one of a run's two
+    networks, `device` what runs it, `convention` another ONNX file's convention.
     """
     if path.suffix.lower() in (".ckpt", ".safetensors"):
         with needed(f"{path}: a checkpoint is exported by PyTorch"):

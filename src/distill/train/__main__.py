@@ -1,20 +1,17 @@
 """python -m distill.train: trains a network from photos and a teacher, or from pictures.
 
-Train a network of one of four recipes. Run it again to resume.
+Train a network of one of several recipes. Run it again to resume.
 
   python -m distill.train photos=DIR                     recipe=distill: your photos, a cartoon
   python -m distill.train style=paprika decoder=fastdepth
   python -m distill.train data=demo trainer=demo         nine photographs of scikit-image
   python -m distill.train style=ink 'estimate=[10000,1000000]'   time, disk and memory for so many
   python -m distill.train -m decoder=nnconv,fastdepth loss=l1,l1_sobel
-  python -m distill.train recipe=pix2pix data.root=DIR   pairs of pictures, such as sketch and photo
-  python -m distill.train recipe=cyclegan data.root=DIR  two folders that show no pairs
   python -m distill.train recipe=picture style_image=FILE photos=DIR   the style of one picture
   python -m distill.train style=custom teacher=checkpoint teacher.path=runs/NAME photos=DIR
 
 distill: a small student learns the output of a heavy teacher. Photos are labelled once and
-kept in data/pairs/; the run goes to runs/STYLE-DECODER/. pix2pix and cyclegan train a heavy
-network from your pictures, into runs/RECIPE-FOLDER/; it can be a teacher then.
+kept in data/pairs/; the run goes to runs/STYLE-DECODER/.
 Then: python -m distill.export
 With -m every combination of the values given is a run of its own, one after the other, in
 runs/sweep-NAME/, with a summary of all at the end.

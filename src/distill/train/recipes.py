@@ -10,23 +10,14 @@ from typing import Any
 import pytorch_lightning as pl
 
 from distill.config.registry import recipe_named
-from distill.config.settings.training import (
-    CycleGANTrain,
-    PictureTrain,
-    Pix2PixTrain,
-    Train,
-    Training,
-)
-from distill.data import loaders
+from distill.config.settings.training import PictureTrain, Train, Training
 from distill.data.datamodule import LoaderData
 from distill.data.style_pictures import style_pictures
 from distill.data.terms import check_stated, state_terms
 from distill.runs.run_folder import Run
-from distill.train import gan_training, student_training
-from distill.train.cyclegan import CycleGAN
+from distill.train import student_training
 from distill.train.launch import is_rank_zero, rank_zero_first
 from distill.train.picture import PictureModule, train_minutes, with_terms
-from distill.train.pix2pix import Pix2Pix
 
 
 def train(
@@ -59,42 +50,8 @@ def picture(settings: PictureTrain, run: Run, first: bool) -> None:
         student_training.train(settings, run, first, kind=PictureModule)
 
 
-def pix2pix(settings: Pix2PixTrain, run: Run, first: bool) -> None:
-    gan_training.train(settings, run, loaders.paired, pix2pix_module)
-
-
-def pix2pix_module(settings: Pix2PixTrain) -> Pix2Pix:
-    # First: in the other order a seed would give the networks of earlier runs other weights.
-    discriminator = gan_training.discriminator(settings.discriminator, 3 + settings.channels)
-    return Pix2Pix(
-        gan_training.generator(settings),
-        discriminator,
-        l1=settings.l1,
-        **gan_training.common(settings),
-    )
-
-
-def cyclegan(settings: CycleGANTrain, run: Run, first: bool) -> None:
-    gan_training.train(settings, run, loaders.unpaired, cyclegan_module)
-
-
-def cyclegan_module(settings: CycleGANTrain) -> CycleGAN:
-    return CycleGAN(
-        gan_training.generator(settings),
-        gan_training.generator(settings),
-        gan_training.discriminator(settings.discriminator, 3),
-        gan_training.discriminator(settings.discriminator, 3),
-        cycle=settings.cycle,
-        identity=settings.identity,
-        pool=settings.pool,
-        **gan_training.common(settings),
-    )
-
-
 # Train into a run's folder, or resume; only the `first` of several processes prints and writes.
 TRAIN: Mapping[str, Callable[[Any, Run, bool], None]] = {
     "distill": student_training.train,
     "picture": picture,
-    "pix2pix": pix2pix,
-    "cyclegan": cyclegan,
 }

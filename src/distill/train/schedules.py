@@ -95,7 +95,7 @@ def plateau(
 def linear(
     optimizer: Optimizer, total_steps: int, val_every: int, epochs: float, decay_epochs: float
 ) -> dict[str, Any]:
-    """The full rate, then a straight line that reaches zero at the end of the run (CycleGAN).
+    """The full rate, then a straight line to zero at the end of the run (Zhu et al. 2017).
 
     `epochs` and `decay_epochs` share the run's steps between the two.
     """

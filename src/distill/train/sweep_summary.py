@@ -15,7 +15,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from distill.config.multirun import Job, Outcome
-from distill.config.registry import RECIPES
+from distill.config.registry import recipes
 from distill.core.errors import INTERRUPTED, DistillError
 from distill.core.files import atomic_write, write_whole
 from distill.metrics import complexity
@@ -124,7 +124,7 @@ def state(run: Run, job: Job, outcome: Outcome) -> str:
 
 def markdown(rows: Sequence[Row]) -> str:
     """The table with its notes."""
-    monitors = ", ".join(f"{each.monitor} (recipe={each.name})" for each in RECIPES.values())
+    monitors = ", ".join(f"{each.monitor} (recipe={each.name})" for each in recipes().values())
     notes = [note.format(monitors=monitors) for note in NOTES]
     table = table_lines([list(rows[0]), *(_shown(row) for row in rows)])
     return "\n".join(["# Sweep", "", table, "", *notes, ""])

@@ -1,10 +1,11 @@
 """Named sets of operators, on the generators that they are for."""
 
 from collections.abc import Callable
-from typing import Any, get_args
+from typing import Any
 
 import pytest
 from onnx import helper
+from pydantic import TypeAdapter, ValidationError
 from torch import nn
 
 from distill.core.errors import DistillError
@@ -13,12 +14,13 @@ from distill.export.graph.operator_sets import (
     STRICT_OPERATORS,
     Profile,
     foreign_operators,
+    operators_of,
 )
 from distill.export.onnx import OnnxExporter
 from distill.metrics.complexity import operators
 from distill.models.batchnorm import fold_batchnorm
-from distill.models.generators.resnet import ResNetGenerator
-from distill.models.generators.unet import UNet
+from distill_gan.generators.resnet import ResNetGenerator
+from distill_gan.generators.unet import UNet
 
 OPSETS = (9, 11, 13, 17, 20)
 PLAIN = {"Add", "Constant", "Conv", "Mul", "Relu", "Tanh"}
@@ -31,8 +33,12 @@ def unet(lively: Callable[..., nn.Module], **changed: Any) -> nn.Module:
 
 
 def test_a_profile_for_each_name():
-    assert set(OPERATORS) == set(get_args(Profile))
-    assert all(allowed >= STRICT_OPERATORS for allowed in OPERATORS.values() if allowed)
+    profiles = TypeAdapter(Profile)
+    names = [*OPERATORS, "unet", "cyclegan"]  # those of plug-ins too
+    assert [profiles.validate_python(name) for name in names] == names
+    with pytest.raises(ValidationError, match="want one of strict, transposed, global, any, "):
+        profiles.validate_python("other")
+    assert all(operators_of(name) >= STRICT_OPERATORS for name in names if name != "any")
 
 
 @pytest.mark.parametrize("opset", OPSETS)

@@ -11,8 +11,8 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 
-from distill.config.registry import GanRecipe
-from distill.config.settings.training import Pix2PixTrain
+from distill_gan.recipes import GanRecipe
+from distill_gan.settings import Pix2PixTrain
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -49,9 +49,8 @@ class Plain(GanRecipe):
     learns_from = "pairs"
 
     def train(self, settings: PlainTrain, run: Any, first: bool) -> None:
-        from distill.data import loaders
-        from distill.train import gan_training
         from distill.train.trainer import fit, make_trainer
+        from distill_gan import gan_training, loaders
 
         checkpoint = run.resumable(settings)
         module = PlainModule(gan_training.generator(settings), settings.lr)

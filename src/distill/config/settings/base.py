@@ -11,6 +11,7 @@ from typing import Annotated, Any, ClassVar, Literal
 from pydantic import AfterValidator, ConfigDict, Field
 from pydantic_core import PydanticCustomError
 
+from distill.core import plugins
 from distill.core.nodes import Node
 
 
@@ -18,6 +19,18 @@ def _name(given: str) -> str:
     if not given.strip(".") or {"/", "\\"} & {*given}:
         raise PydanticCustomError("name", "want a folder's name, without slashes, not only dots")
     return given
+
+
+def one_of(entry: str, *ours: str) -> AfterValidator:
+    """One of `ours`, or of the names that plug-ins have below an entry of plugin.yaml."""
+
+    def known(name: str) -> str:
+        names = [*ours, *(name for name, _ in plugins.entries(entry))]
+        if name not in names:
+            raise PydanticCustomError("name", "want one of {names}", {"names": ", ".join(names)})
+        return name
+
+    return AfterValidator(known)
 
 
 Direction = Literal["AtoB", "BtoA"]

@@ -54,12 +54,14 @@ class TfLiteSettings(Settings):
 class Export(RunChoice):
     """distill.export"""
 
-    direction: Direction = setting("BtoA: the other generator of recipe=cyclegan")
+    direction: Direction = setting("BtoA: the other network of a run that has two")
     formats: Nodes | None = setting(
-        "formats to write, one or several; left out: onnx, of a U-Net onnx_fp16 too", default=None
+        "formats to write, one or several; left out: onnx, of a generator onnx_fp16 too",
+        default=None,
     )
     limit: Annotated[ByteSize, Field(gt=0)] | None = setting(
-        "budget.bytes as people write them, 10MB or 10MiB; of a U-Net for its half-precision file"
+        "budget.bytes as people write them, 10MB or 10MiB; of a generator for its "
+        "half-precision file"
     )
     photos: PathText | None = setting(
         "folder of photos to compare PyTorch and ONNX Runtime on; null: the run's held-out ones"
@@ -97,7 +99,7 @@ class EvalFid(RunChoice):
     ceiling: str = setting(
         "what a student that learnt nothing would score: photos, or another style's name"
     )
-    direction: Direction = setting("BtoA: the other generator of recipe=cyclegan")
+    direction: Direction = setting("BtoA: the other network of a run that has two")
     bootstrap: NonNegativeInt = setting("resamples of the 95 % intervals; 0: none")
     flicker: NonNegativeInt = setting("photos that flicker is measured on; 0: none")
     optimised: NonNegativeInt = setting(
@@ -144,7 +146,7 @@ class Stylize(TakesOnnxFiles):
     model: PathText | None = setting("a student of your own: .onnx, .ckpt or .safetensors")
     run: PathText | None = setting("or a trained run's best checkpoint")
     runs: PathText = setting("folder of all runs")
-    direction: Direction = setting("BtoA: the other generator of recipe=cyclegan")
+    direction: Direction = setting("BtoA: the other network of a run that has two")
     output: PathText | None = setting(
         "folder, or a file for one picture; null: stylized; also -o OUT"
     )

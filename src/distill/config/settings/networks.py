@@ -17,10 +17,11 @@ from distill.config.settings.base import (
     RunName,
     Settings,
     TeacherNode,
+    one_of,
     setting,
 )
 
-Profile = Literal["strict", "transposed", "unet", "cyclegan", "any"]
+Profile = Annotated[str, one_of("operators", "strict", "transposed", "any")]
 Pixels = Annotated[int, Field(strict=True, ge=32)]  # the side of a picture
 
 
@@ -107,7 +108,7 @@ class StudentSettings(NetworkSettings):
 
 @dataclass(frozen=True, kw_only=True)
 class GeneratorSettings(NetworkSettings):
-    """A generator of recipe=pix2pix or cyclegan."""
+    """A generator: a network of pictures to pictures that is no student."""
 
     run: RunName = setting("name of the run", free=True)
     generator: Generator

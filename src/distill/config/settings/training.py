@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from typing import Annotated, Any, Literal, NewType
+from typing import TYPE_CHECKING, Annotated, Any, Literal, NewType, Self
 
 from pydantic import (
     AfterValidator,
@@ -19,7 +19,6 @@ from pydantic import (
 from pydantic_core import PydanticCustomError
 
 from distill.config.settings.base import (
-    Direction,
     Folders,
     Fraction,
     Given,
@@ -34,15 +33,15 @@ from distill.config.settings.base import (
     Settings,
     TakedownSettings,
     TeacherNode,
+    one_of,
     setting,
 )
 from distill.config.settings.networks import (
-    GeneratorSettings,
     NetworkSettings,
     StudentSettings,
     StyleSettings,
 )
-from distill.core import plugins
+from distill.core.moved import moved_names
 
 
 def _bytes(value: Any) -> Any:
@@ -53,18 +52,9 @@ def _bytes(value: Any) -> Any:
 ByteCount = Annotated[int, BeforeValidator(_bytes), Field(ge=0)]  # as people write it, 20GB
 
 
-def _one_of(*ours: str) -> AfterValidator:
-    def known(kind: str) -> str:
-        kinds = [*ours, *(name for name, _ in plugins.entries("sources"))]
-        if kind not in kinds:
-            raise PydanticCustomError("kind", "want one of {kinds}", {"kinds": ", ".join(kinds)})
-        return kind
-
-    return AfterValidator(known)
-
-
-DataKind = Annotated[str, _one_of("pairs", "photos", "demo", "loader")]  # or a plug-in's
-PairedKind = Annotated[str, _one_of("pairs")]
+DataKind = Annotated[str, one_of("sources", "pairs", "photos", "demo", "loader")]
+Pad = Literal["white", "black", "edge"]
+PairedKind = Annotated[str, one_of("sources", "pairs")]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -403,6 +393,10 @@ class Training(NetworkSettings):
     licence: LicenceSettings = setting(free=True, default_factory=LicenceSettings)
     callbacks: Nodes = setting("callbacks of Lightning, by a name", default_factory=dict)
 
+    def of_side(self, side: int) -> Self:
+        """The same of a network that learnt on pictures of that side, where that can be set."""
+        return self
+
 
 @dataclass(frozen=True, kw_only=True)
 class Train(PhotoSource, StudentSettings, Training):
@@ -473,90 +467,5 @@ class PictureTrain(Train):
     picture: Picture
 
 
-Pad = Literal["white", "black", "edge"]
-Feature = Literal["auto", "inception", "mobilenet", "none"]
-
-
-def _no_search(lr: Any) -> Any:
-    if lr == "auto":
-        raise PydanticCustomError(
-            "no_search",
-            "adversarial training has no loss to monitor; set a rate (lr=2e-4 is the papers')",
-        )
-    return lr
-
-
-@dataclass(frozen=True, kw_only=True)
-class AdversarialDataConfig(DataConfig):
-    """What both recipes' data share."""
-
-    size: Annotated[int, Field(ge=16)] = setting(
-        "side of the pictures in pixels before the random crop"
-    )
-    crop_size: Annotated[int, Field(ge=32, multiple_of=32)] = setting(
-        "and after it: the network's, and that of the validation pictures"
-    )
-    pad: Pad | None = setting("fill up what is not square; null: crop it")
-
-
-@dataclass(frozen=True, kw_only=True)
-class PairedDataConfig(AdversarialDataConfig, SplitConfig):
-    """Pairs of pictures."""
-
-    kind: PairedKind
-    direction: Direction = setting("which side is the input and which the target")
-    cache: ByteCount | None = setting("disk space for copies of a remote set here", default=None)
-
-
-@dataclass(frozen=True, kw_only=True)
-class UnpairedDataConfig(AdversarialDataConfig):
-    """Two folders of pictures that show the same kind of thing in two domains."""
-
-    kind: Literal["unpaired"]
-    flip: bool = setting("mirror at random, each picture by itself")
-    a: PathText | None = setting("instead of root: a folder of pictures")
-    b: PathText | None = setting("and one of pictures in the wanted domain")
-
-
-@dataclass(frozen=True, kw_only=True)
-class Adversarial(GeneratorSettings, Training):
-    """What recipe=pix2pix and recipe=cyclegan share."""
-
-    data: AdversarialDataConfig
-    lr: Annotated[float, BeforeValidator(_no_search), Field(gt=0)] = setting(
-        "learning rate of both optimisers"
-    )
-    epochs: Positive = setting("passes over the pictures at that rate")
-    decay_epochs: NonNegativeInt = setting("further ones, in which it falls to zero")
-    distance: Feature = setting("network of the Fréchet distance that shows progress")
-    discriminator: Annotated[Node, Given(("channels",))]
-    adversarial: Annotated[Node, Given()]
-
-    @property
-    def side(self) -> int:
-        return self.data.crop_size
-
-
-@dataclass(frozen=True, kw_only=True)
-class Pix2PixTrain(Adversarial):
-    """distill.train recipe=pix2pix"""
-
-    recipe: Literal["pix2pix"] | OwnRecipe
-    data: PairedDataConfig
-    l1: NonNegativeFloat = setting(
-        "weight of the difference to the target, beside the discriminator's loss of 1"
-    )
-
-
-@dataclass(frozen=True, kw_only=True)
-class CycleGANTrain(Adversarial):
-    """distill.train recipe=cyclegan"""
-
-    recipe: Literal["cyclegan"] | OwnRecipe
-    data: UnpairedDataConfig
-    channels: Literal[3]  # pictures of both domains are a generator's input, too
-    cycle: NonNegativeFloat = setting("weight of the difference after there and back")
-    identity: NonNegativeFloat = setting(
-        "weight of the change to pictures that are in the wanted domain already"
-    )
-    pool: NonNegativeInt = setting("earlier fakes that each discriminator is shown; 0: none")
+if not TYPE_CHECKING:  # a checker would take any name
+    __getattr__ = moved_names(__name__)

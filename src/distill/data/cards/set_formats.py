@@ -100,7 +100,7 @@ class SetFormat(ABC):
     def use(self, extras: str, words: str, *more: str) -> str:
         """The lines that somebody else types, and what the sums are for."""
         if self.of_sketches:
-            learnt = "recipe=pix2pix"
+            learnt = f"recipe={self.made['recipe']}" if "recipe" in self.made else "style=own"
         else:  # somebody else has no style of this one's own name
             style, side = str(self.made["style"]), self.made["size"]
             learnt = f"style={style if style in groups.choices('style') else 'own'}"

@@ -9,14 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from distill.config.groups import choices
-from distill.config.settings.training import (
-    Adversarial,
-    PairedDataConfig,
-    PhotoSource,
-    PictureTrain,
-    Pix2PixTrain,
-    Training,
-)
+from distill.config.settings.training import PhotoSource, PictureTrain
 from distill.core import nodes, plugins
 from distill.core.errors import DistillError
 from distill.core.files import home_path, real_path
@@ -66,8 +59,8 @@ def form_at(root: Path | Address) -> SetFormat:
     raise DistillError(f"{root}: no set of pairs lies there")
 
 
-def data_source(settings: PhotoSource | Pix2PixTrain) -> Source:
-    """Where the pictures come from that the settings choose."""
+def data_source(settings: Any) -> Source:
+    """Where the pictures come from that settings choose by `data.kind`."""
     return source_named(settings.data.kind)(settings)
 
 
@@ -79,8 +72,8 @@ def pairs_root(settings: PhotoSource) -> Path:
     return data_source(settings).folder
 
 
-def folder_of_pairs(learnt: PairedDataConfig) -> Path | None:
-    """Where the pairs of recipe=pix2pix lie, None where none are named; as `pairs_root`.
+def folder_of_pairs(learnt: Any) -> Path | None:
+    """Where the pairs of a run without photos lie, None where none are named; as `pairs_root`.
 
     Raises DistillError where there are none.
     """
@@ -126,7 +119,7 @@ def _overrides_for_style(made: Mapping[str, Any], typed: Mapping[str, Any]) -> l
     return words if "style.resolution" in typed else [*words, f"style.resolution={size}"]
 
 
-def seen_from_here(trained: Training, checkpoint: Path) -> Any:
+def seen_from_here(trained: Any, checkpoint: Path) -> Any:
     """A run's settings, for a command in another folder than the run was trained in.
 
     Paths that lead nowhere from here are taken from the folder that its `runs` lay in, where they
@@ -145,10 +138,9 @@ def seen_from_here(trained: Training, checkpoint: Path) -> Any:
         there = above[0] / path
         return str(there) if there.exists() else path
 
-    assert isinstance(trained, PhotoSource | Adversarial)
     given: Any = {key: found(getattr(trained.data, key, None)) for key in ("root", "a", "b")}
     data = replace(trained.data, **{k: given[k] for k in given.keys() & vars(trained.data).keys()})
-    if isinstance(trained, Adversarial):
+    if not isinstance(trained, PhotoSource):
         return replace(trained, data=data)
     usual = source_named(data.kind).place / usual_name(trained)
     if data.root is None and (there := found(usual)) != usual:

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, ClassVar
 
-from distill.config.settings.training import Pix2PixTrain, Train
+from distill.config.settings.training import Train, Training
 from distill.core import nodes
 from distill.core.errors import DistillError, counted
 from distill.data.datasets import PairSet
@@ -129,7 +129,7 @@ class UserLoader(PairFolder):
         return False
 
 
-def _of_run(settings: Train | Pix2PixTrain, sides: dict[Side, Pairs]) -> dict[Side, Pairs]:
+def _of_run(settings: Training, sides: dict[Side, Pairs]) -> dict[Side, Pairs]:
     """The pairs that a run began with, where it resumes: those added since count from the next run.
 
     A new run takes all.

@@ -49,7 +49,7 @@ class PairsBySide:
 class Source(ABC):
     """The source that `data.kind` names, with the settings of a command.
 
-    They are those of distill.prepare, or of distill.train recipe=distill or pix2pix.
+    They are those of distill.prepare or distill.train.
     """
 
     place: ClassVar = Path("data/pairs")  # where sets lie that have no data.root
@@ -143,8 +143,9 @@ class Source(ABC):
         """
 
     def pairs_by_side(self) -> PairsBySide:
-        """Those of recipe=pix2pix."""
-        raise DistillError(f"data={self.data.kind}: not for recipe=pix2pix; leave it out")
+        """Those of a recipe that learns from pairs of pictures, not from a teacher."""
+        recipe = getattr(self.settings, "recipe", "distill")
+        raise DistillError(f"data={self.data.kind}: not for recipe={recipe}; leave it out")
 
     def check_no_align(self, why: str) -> None:
         """Raises DistillError for data.align=true, which only a folder of pairs has."""

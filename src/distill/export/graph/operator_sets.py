@@ -8,19 +8,22 @@ transposed   and transposed convolutions of 2×2 with stride 2, which Snap's tab
 global       transposed and what a student's statistics of the whole picture need: pooling, and
              where it makes a thumbnail an antialiased linear Resize; MatMul and what shapes need
              for the inks that a palette predicts
-unet         strict and what a U-Net has besides: skips and the activations of its paper
-cyclegan     strict and what the residual generator of CycleGAN has besides
 any          no gate: a teacher for servers and pages, whatever it is made of
+
+Those of plug-ins, under `operators` in plugin.yaml, are strict and what they list besides.
 """
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Annotated
 
 import onnx
 from onnx import helper
 
-Profile = Literal["strict", "transposed", "global", "unet", "cyclegan", "any"]
+from distill.config.settings.base import one_of
+from distill.core import plugins
+
+Profile = Annotated[str, one_of("operators", "strict", "transposed", "global", "any")]
 STRICT_OPERATORS = frozenset(
     {"Conv", "Relu", "Add", "Resize", "Upsample", "Sigmoid", "Constant", "Mul"}
 )
@@ -36,18 +39,24 @@ OPERATORS: dict[Profile, frozenset[str] | None] = {
     | {"ConvTranspose", "GlobalAveragePool"}
     | HEAD_OPERATORS
     | PREDICTED_OPERATORS,
-    "unet": STRICT_OPERATORS | {"Concat", "LeakyRelu", "Tanh"},
-    "cyclegan": STRICT_OPERATORS | {"InstanceNormalization", "Pad", "ConvTranspose", "Tanh"},
     "any": None,
 }
 # In which a student with statistics has `summary` as an input, computed by a file of its own.
 SUMMARY_INPUT: frozenset[Profile] = frozenset({"strict", "transposed"})
-STATIC: frozenset[Profile] = frozenset({"unet", "cyclegan"})  # profiles of one fixed size
+
+
+def operators_of(profile: Profile) -> frozenset[str] | None:
+    """The operators of a profile, of distill or of a plug-in; None for all."""
+    if profile in OPERATORS:
+        return OPERATORS[profile]
+    return STRICT_OPERATORS.union(
+        *(more for name, more in plugins.entries("operators") if name == profile)
+    )
 
 
 def foreign_operators(model: onnx.ModelProto, profile: Profile = "strict") -> list[str]:
     """Operators outside the profile, Resize in another mode than nearest among them."""
-    allowed = OPERATORS[profile]
+    allowed = operators_of(profile)
     if allowed is None:
         return []
     names = {_foreign(node, allowed, profile) for node in model.graph.node}

@@ -1,4 +1,4 @@
-"""A trained run as a teacher: a generator of Pix2Pix or CycleGAN, or a student."""
+"""A trained run as a teacher: a student, or another recipe's generator."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ class CheckpointTeacher(Teacher):
     """The network of a run of any recipe.
 
     `path` is the run's folder, a .ckpt, or what distill.export wrote as safetensors.
-    `checkpoint` is best (last where there is none) or last, `direction` which of CycleGAN's two
-    generators runs. A U-Net takes one size; other networks' pictures are filled up at the edges
-    and cut again. `transparent` says whether its output is RGBA.
+    `checkpoint` is best (last where there is none) or last, `direction` which of two generators
+    runs. One with `fixed` takes one size; other networks' pictures are filled up at the edges to
+    its `multiple`, or 32, and cut again. `transparent` says whether its output is RGBA.
     """
 
     def __init__(
@@ -46,10 +46,8 @@ class CheckpointTeacher(Teacher):
         elif isinstance(run, GeneratorSettings):
             self._nodes = run.generator.build
         self.transparent = run.channels == 4
-        name = type(self.net).__name__
-        if name == "UNet":
-            self.fixed = (run.side, run.side)
-        self.multiple = {"UNet": run.side, "ResNetGenerator": 4}.get(name, 32)
+        self.fixed = getattr(self.net, "fixed", None)
+        self.multiple = getattr(self.net, "multiple", 32)
         self.freeze()
 
     def settings(self) -> str:

@@ -1,0 +1,70 @@
+"""From checked settings to the pictures of a run: a data module of each recipe's datasets."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from torch.utils.data import Dataset
+
+from distill.config.settings.training import DataConfig
+from distill.core.errors import DistillError
+from distill.data.datamodule import DistillData
+from distill.data.datasets import PairSet
+from distill.data.kinds.chosen import data_source
+from distill.data.kinds.source import check_some
+from distill.data.pairs import Pairs, check_transparency
+from distill.data.photos import Side
+from distill_gan.domains import find_unpaired
+from distill_gan.settings import AdversarialDataConfig, CycleGANTrain, Pix2PixTrain
+from distill_gan.unpaired_set import UnpairedSet
+
+
+def paired(settings: Pix2PixTrain) -> DistillData:
+    """Training and validation pairs of recipe=pix2pix, the latter at the side of the crops."""
+    d, alpha = settings.data, settings.channels == 4
+    if d.root is None:
+        raise DistillError(
+            "data.root=null: recipe=pix2pix learns from pairs; give a folder with A/ + B/ or "
+            "pictures side by side as data.root=DIR (distill.prepare recipe=pix2pix makes some)"
+        )
+    _check_sizes(d)
+    swap = d.direction == "BtoA"
+    common: dict[str, Any] = {"alpha": alpha, "swap": swap, "pad": d.pad}
+    varied: dict[str, Any] = {"seed": settings.seed, "colour": d.colour}
+    pairs = data_source(settings).pairs_by_side()
+    check_some(d.root, pairs.train)
+    if alpha:
+        check_transparency(d.root, pairs.train, swap)
+    varied |= {"crop_size": d.crop_size, "shifts": pairs.shifts[0], **pairs.how}
+    train = PairSet(pairs.train, d.size, train=True, **varied, **common)
+    val = PairSet(pairs.val, d.crop_size, train=False, shifts=pairs.shifts[1], **common)
+    return _data_module(train, val, d, pairs.pairs)
+
+
+def unpaired(settings: CycleGANTrain) -> DistillData:
+    """Training and validation pictures of recipe=cyclegan, the latter at the side of the crops."""
+    d = settings.data
+    _check_sizes(d)
+    root, a, b = (Path(folder) if folder else None for folder in (d.root, d.a, d.b))
+    sides = find_unpaired(root, a, b, d.val_fraction, d.split_seed)
+    check_some(d.root, sides["train"][0])
+    common: dict[str, Any] = {"crop_size": d.crop_size, "pad": d.pad}
+    varied: dict[str, Any] = {"flip": d.flip, "seed": settings.seed, "colour": d.colour}
+    train = UnpairedSet(*sides["train"], d.size, train=True, **varied | common)
+    return _data_module(train, UnpairedSet(*sides["val"], d.crop_size, train=False, **common), d)
+
+
+def _data_module(
+    train: Dataset, val: Dataset, d: DataConfig, pairs: Mapping[Side, Pairs] | None = None
+) -> DistillData:
+    return DistillData(train, val, d.batch_size, d.workers, d.val_limit, pairs)
+
+
+def _check_sizes(data: AdversarialDataConfig) -> None:
+    if data.size < data.crop_size:
+        raise DistillError(
+            f"data.size={data.size}: smaller than the crop taken from it, data.crop_size="
+            f"{data.crop_size}; make it equal (no crop) or larger"
+        )
