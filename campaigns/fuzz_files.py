@@ -19,7 +19,7 @@ from mutations import Step, damage, damaged, edited, edits
 from PIL import Image
 from tiff_files import tiff
 
-from distill.check import check_report, coreml_profile, nnapi_profile, snapml_profile, web_profile
+from distill.check import check_report, nnapi_profile, snapml_profile, web_profile
 from distill.config import compose, registry
 from distill.config.settings.training import Train
 from distill.core import onnx_files, sessions
@@ -32,6 +32,7 @@ from distill.models import build, checkpoint, network_file
 from distill.runs import run_folder
 from distill.stylize.jobs import BadVideo
 from distill.stylize.onnx_student import OnnxStudent
+from distill_formats import coreml_profile
 from distill_gan.settings import CycleGANTrain, Pix2PixTrain
 from distill_sets.sketches import framing
 

@@ -288,7 +288,7 @@ def _once(
 def import_everything() -> None:
     """All modules of the package, so that a forked command starts at its work."""
     for found in pkgutil.walk_packages(distill.__path__, "distill."):
-        if not found.name.endswith(("__main__", "tflite_worker")):
+        if not found.name.endswith("__main__"):
             importlib.import_module(found.name)
 
 

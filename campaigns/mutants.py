@@ -52,11 +52,7 @@ PARTS = {
     "metrics": Part(("src/distill/metrics/*.py",), ("tests/metrics",)),
     "exporters": Part(
         ("src/distill/export/*.py", "src/distill/export/graph/*.py"),
-        # Without one whose process reads the code by itself: mutmut's code asks for settings there.
-        (
-            "tests/export",
-            "--deselect=tests/export/test_tflite.py::test_an_interpreter_without_it",
-        ),
+        ("tests/export",),
     ),
     "split": Part(
         (

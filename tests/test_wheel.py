@@ -81,6 +81,7 @@ def test_it_carries_the_page_the_settings_the_students_and_the_licence(wheel):
         ("src/distill/models/zoo", "distill/models/zoo"),
         ("src/distill/stylize/stickers", "distill/stylize/stickers"),
         ("src/distill_diffusion", "distill_diffusion"),
+        ("src/distill_formats", "distill_formats"),
         ("src/distill_lens", "distill_lens"),
         ("src/distill_scale", "distill_scale"),
         ("src/distill_search", "distill_search"),

@@ -4,7 +4,6 @@ import onnx
 import pytest
 import torch
 
-from distill.check.coreml_profile import PROFILE as COREML
 from distill.check.nnapi_profile import PROFILE as NNAPI
 from distill.check.onnx_graph import read
 from distill.check.snapml_profile import PROFILE as SNAPML
@@ -12,6 +11,7 @@ from distill.export.onnx import OnnxExporter
 from distill.models.students.decoders.detail import Detail
 from distill.models.students.encoder import MobileNetV2Encoder
 from distill.models.students.student import Student, global_statistics
+from distill_formats.coreml_profile import PROFILE as COREML
 
 
 @pytest.fixture(scope="module")

@@ -7,11 +7,12 @@ import onnx
 import pytest
 from onnx import AttributeProto, helper, numpy_helper
 
-from distill.check import coreml_profile, nnapi_profile, snapml_profile, web_profile
+from distill.check import nnapi_profile, snapml_profile, web_profile
 from distill.check.check_report import check
 from distill.check.onnx_graph import read
 from distill.check.shared import Profile
 from distill.models import zoo
+from distill_formats import coreml_profile
 from support.device_graphs import CHANNELS, SIZE, build, clean, picture, save, weight
 
 PROFILES = {

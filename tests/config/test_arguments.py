@@ -48,14 +48,14 @@ STYLE = {f"style.{name}" for name in ("name", "file", "url", "sha256", "git_blob
     "style.source"
 }
 LABELLED = {"photos", "val_photos", "drop", "restore", "data.root", "style.weights"}
-WholePrepare = extended("prepare", Prepare)
+WholePrepare, WholeExport = extended("prepare", Prepare), extended("export", Export)
 LISTED = {"attributes", "identities", "quickdraw.files"}
 RUN = {"run", "runs", "checkpoint", "output"}
 PATHS = {
     (Train, Pix2PixTrain, CycleGANTrain): LABELLED
     | {"data.a", "data.b", "run", "runs", "sweep", "loss.masks"},
     (WholePrepare,): LABELLED | {"sketch.mask", "sketch.hed.weights"} | LISTED,
-    (Export,): {*RUN, "photos", "calibration", "tflite.python", "style.weights"},
+    (WholeExport,): {*RUN, "photos", "calibration", "tflite.python", "style.weights"},
     (EvalFid,): {*RUN, "photos", "a", "b", "style.weights"},
     (Stylize,): {"model", "run", "runs", "output", "wear", "overlay"},
     (CheckSettings,): {"output", "run", "runs"},
@@ -70,7 +70,7 @@ TEXTS = {  # beside the paths
     | {"licence.pictures"},
     WholePrepare: TEACHER | STYLE | {"card.licence", "card.source", "recipe.name", "engine.address"}
     | {"data.kind", "split", "balance"},
-    Export: STYLE | {"decoder.name", "licence.pictures"},
+    WholeExport: STYLE | {"decoder.name", "licence.pictures"},
     EvalFid: STYLE | {"ceiling", "decoder.name"},
     Stylize: {"style.name"},
     CheckSettings: set(),
@@ -86,10 +86,10 @@ LISTS |= {"overlay", "quickdraw.files"}
 def test_the_settings_say_which_of_them_are_paths(schemas):
     keys = TypedKeys(*schemas)
     assert keys.paths == PATHS[schemas]
-    publishes = schemas[0] in (WholePrepare, Export, Lens, HubSettings)
+    publishes = schemas[0] in (WholePrepare, WholeExport, Lens, HubSettings)
     texts = TEXTS[schemas[0]] | ({"takedown.accept"} if publishes else set())
     assert keys.texts == PATHS[schemas] | texts
-    one = {"photos"} if schemas[0] in (Export, EvalFid) else set()
+    one = {"photos"} if schemas[0] in (WholeExport, EvalFid) else set()
     assert keys.lists == (LISTS & keys.texts) - one
 
 

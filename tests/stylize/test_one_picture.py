@@ -45,7 +45,7 @@ def test_snippet_file_command_and_api(name, size, here):
         file = Path(f"{kind}.onnx")
         model = Float32().in_forms(exporter.export(network), exporter, 3)
         onnx.save(model, file)
-        snippet = snippets_of(Float32().about(exporter, 3), file.name, exporter.sides)["py"]
+        snippet = snippets_of(Float32(kind), exporter, 3)["py"]
         Path("snippet.py").write_text(snippet)
         subprocess.run([sys.executable, "snippet.py", "photo.png", "out.png"], check=True)
         made[f"{kind}, snippet"] = np.asarray(Image.open("out.png"))
@@ -67,6 +67,6 @@ def test_a_dynamic_file_says_what_its_sides_are():
         assert [dim.dim_param for dim in dims][2:] == ["32*height", "32*width"]
     about = Float32().about(exporter, 3)
     assert about["input"]["shape"] == ["batch", 3, "32*height", "32*width"]
-    snippets = snippets_of(about, "student.onnx", exporter.sides)
+    snippets = snippets_of(Float32(), exporter, 3)
     assert "fill others up" in snippets["mjs"]
     assert "fill others up" in snippets["cpp"]

@@ -3,11 +3,10 @@
 Report what a phone, a lens or a page cannot run, with reason, source and remedy.
 
   python -m distill.check student.onnx                       for Snapchat's lenses
-  python -m distill.check *.onnx profile=coreml
+  python -m distill.check *.onnx profile=nnapi
   python -m distill.check student.onnx profile=web -o report.json
-  python -m distill.check -m student.onnx profile=snapml,coreml,nnapi,web
+  python -m distill.check -m student.onnx profile=snapml,nnapi,web
   python -m distill.check run=NAME report=terms              whose terms a run is under: a page
-  python -m distill.check student.tflite profile=tflite      and student.mlpackage profile=coreml
 
 Reads any such file, not only ours. Findings mean that the device cannot run it: exit status 1.
 Notes are about speed or limits; with notes alone the exit status is 0.
@@ -15,9 +14,7 @@ Notes are about speed or limits; with notes alone the exit status is 0.
 Profiles:
   snapml   Snapchat's lenses: Snap's table of layers, and the paper's released models, which
            ran in the app. Prints the import settings for Lens Studio too.
-  coreml   iPhone, iPad, Mac: a Core ML package; an ONNX file by ONNX Runtime's CoreML provider
   nnapi    Android: ONNX Runtime's NNAPI provider
-  tflite   Android and others: a TFLite file by LiteRT, on CPU and GPU
   web      browsers: onnxruntime-web, WebAssembly and WebGPU
 
 Other makers' software changes: every rule names its source and when it was read.

@@ -12,9 +12,10 @@ from typing import Literal
 import onnx
 from onnx import checker, defs
 
-from distill.check.app_graphs import read_package, read_tflite
 from distill.check.onnx_graph import Graph, Node, Shape, read
+from distill.config.groups import choices, node_of
 from distill.core.errors import DistillError, reason_of
+from distill.core.nodes import part
 from distill.core.onnx_files import count_subnormals
 
 Level = Literal["finding", "note"]
@@ -49,40 +50,49 @@ class Finding:
 
 
 Rule = Callable[[Graph], Iterator[Finding]]
-READERS = {".onnx": read, ".tflite": read_tflite, ".mlpackage": read_package}
 
 
 @dataclass(frozen=True)
 class Profile:
     """A device's rules; `title` says what runs the file there.
 
-    `form` is the ending of the files that they are for; others may follow, in `also`.
+    `form` is the ending of the files that they are for, which `reader` reads; others may follow, in
+    `also`.
     """
 
     name: str
     title: str
     rules: tuple[Rule, ...]
     form: str = ".onnx"
+    reader: Callable[[Path], Graph] = read
     also: Profile | None = None
 
     def of(self, path: Path) -> Profile:
         """The one for a file. Raises DistillError for a form that no rule is for."""
-        form = path.suffix.lower() if path.suffix.lower() in READERS else ".onnx"
-        profiles = [each for each in (self, self.also) if each]
-        if profile := next((each for each in profiles if each.form == form), None):
+        profiles = {each.form: each for each in (self, self.also) if each}
+        if profile := profiles.get(path.suffix.lower()):
             return profile
-        endings = " and ".join(each.form for each in profiles)
-        other = {".tflite": "tflite", ".mlpackage": "coreml"}.get(form, "snapml")
+        others = {form: name for name in choices("profile") for form in _forms(name)}
+        other = others.get(path.suffix.lower(), "snapml")
+        if other == "snapml" and ".onnx" in profiles:  # what has another ending may be one
+            return profiles[".onnx"]
+        endings = " and ".join(profiles)
         raise DistillError(f"{path}: profile={self.name} reads {endings}; take profile={other}")
 
     def read(self, path: Path) -> Graph:
         """Raises DistillError for a file that cannot be read."""
-        return READERS[self.form](path)
+        return self.reader(path)
 
     def check(self, graph: Graph) -> list[Finding]:
         """Everything the rules find, what keeps the file off the device first."""
         findings = [finding for rule in self.rules for finding in rule(graph)]
         return sorted(findings, key=lambda each: each.level)
+
+
+def _forms(name: str) -> list[str]:
+    """The endings but .onnx that the profile of this name reads."""
+    profile = part("profile", node_of("profile", name), Profile)
+    return [each.form for each in (profile, profile.also) if each and each.form != ".onnx"]
 
 
 ONNX_SPEC = "ONNX, Open Neural Network Exchange Intermediate Representation (IR) Specification"

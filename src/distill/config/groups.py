@@ -70,8 +70,13 @@ def choices(group: str) -> list[str]:
 
 def nodes_of(group: str) -> dict[str, Any]:
     """The Nodes of all choices of a group that takes several."""
-    files = [_content(file_at(f"{group}/{choice}.yaml")) for choice in choices(group)]
+    files = [node_of(group, choice) for choice in choices(group)]
     return {name: node for content in files for name, node in content.items()}
+
+
+def node_of(group: str, choice: str) -> dict[str, Any]:
+    """What the file of a choice has."""
+    return _content(file_at(f"{group}/{choice}.yaml"))
 
 
 def file_at(place: str) -> Path:

@@ -106,7 +106,6 @@ def export_formats(subject: Subject, settings: Export, folder: Path) -> dict[str
             terms=subject.terms.plain(),
             folded=subject.folded,
         ),
-        settings.tflite.python,
     )
     remove(folder, PAGES)  # they would speak of files that are gone
     rows = compare(formats, source, subject.network, held_out, folder)
@@ -172,7 +171,7 @@ def _remove_others(folder: Path, stem: str) -> None:
 
 def _write_snippets(each: Format, exporter: OnnxExporter, channels: int, folder: Path) -> None:
     """Code for an app beside what was written, for the very file."""
-    texts = snippets.snippets_of(each.about(exporter, channels), each.files[0], exporter.sides)
+    texts = snippets.snippets_of(each, exporter, channels)
     for ending, text in texts.items():
         write_whole(folder / SNIPPETS / f"{each.stem}_{each.name}.{ending}", text)
 

@@ -1,10 +1,12 @@
 """What every format has: a name, its files, and a way to run them; float32 ONNX is the first.
 
-The others are a module of this folder each, and import what only they need inside their methods.
+The others are a module each, here or in a plug-in, and import what only they need inside their
+methods.
 """
 
 from __future__ import annotations
 
+import inspect
 import json
 from abc import ABC, abstractmethod
 from collections.abc import Callable
@@ -36,8 +38,7 @@ class ConversionSource:
 
     `folded` is the `network` without BatchNorm, `exporter` what wrote its float32 ONNX file, which
     names its profile; `calibration` gives photos of the training, (N, 3, S, S); `description` is
-    what a file says of the network (models.network_file); `python` is an interpreter that has what
-    the format's converter needs.
+    what a file says of the network (models.network_file).
     """
 
     folded: nn.Module
@@ -46,7 +47,6 @@ class ConversionSource:
     calibration: Callable[[], Tensor]
     network: nn.Module
     description: Description
-    python: str | None = None
 
 
 class Format:
@@ -76,6 +76,11 @@ class Format:
     def files_of(cls, stem: str) -> tuple[str, ...]:
         """The names of its files and folders."""
         return tuple(stem + ending for ending in cls.endings)
+
+    @classmethod
+    def templates(cls) -> Path:
+        """The folder of code for apps: FORMAT.ENDING.txt, see distill.export.snippets."""
+        return Path(inspect.getfile(cls)).with_name("snippets")
 
     def open(self, folder: Path) -> Inference | None:
         """Runs the files in `folder`; None where nothing on this machine does."""
@@ -133,8 +138,8 @@ class ConvertedFormat(Format, ABC):
     def traceable(self, source: ConversionSource) -> nn.Module:
         """The folded network in its forms as other converters than ONNX's take it.
 
-        Raises DistillError for a student that makes a thumbnail of any size: of these converters
-        coremltools drops its antialiasing, and the others have no operator for it.
+        Raises DistillError for a student that makes a thumbnail of any size: these converters drop
+        its antialiasing, or have no operator for it.
         """
         network, exporter = source.folded, source.exporter
         if has_statistics(network):

@@ -3,16 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from importlib.resources import files
+from pathlib import Path
 from typing import Any
 
-# By the beginning of a format's name: what there is for it, in the folder snippets/.
-ENDINGS = {
-    "onnx": ("py", "mjs", "cpp"),
-    "tflite": ("py", "kt"),
-    "ncnn": ("py", "cpp"),
-    "coreml": ("swift",),
-}
+from distill.export.format import Format
+from distill.export.onnx import OnnxExporter
+
 READ = 'photo.convert("RGB")'
 # How Python takes a photo: fitted, or of its own size and filled up by its last row and column.
 FITTED = {"PICTURE": f"ImageOps.fit({READ}, (WIDTH, HEIGHT))", "FILL": "", "CUT": ""}
@@ -24,22 +20,24 @@ FILLED = {
 }
 
 
-def snippets_of(about: Mapping[str, Any], file: str, sides: tuple[int, int]) -> dict[str, str]:
-    """The text of each snippet by its ending, for a file that says this of itself.
+def snippets_of(each: Format, exporter: OnnxExporter, channels: int) -> dict[str, str]:
+    """The text of each snippet by its ending, of templates that have the format's first word.
 
-    `sides` are the height and width that they show where a file takes any.
+    They show the exporter's sides where a file takes any.
     """
-    family = about["format"].split("_")[0]
-    values = _values(about, file, sides)
+    about = each.about(exporter, channels)
+    family = each.name.split("_")[0]
+    values = _values(about, each.files[0], exporter.sides)
     dynamic = any("height" in str(side) for side in about["input"]["shape"])
     values |= FILLED if dynamic else FITTED
     values["FREE"] = "  // any multiples of 32: fill others up, and cut the output" * dynamic
-    return {ending: filled(f"{family}.{ending}", values) for ending in ENDINGS.get(family, ())}
+    templates = sorted(each.templates().glob(f"{family}.*.txt"))
+    return {path.name.split(".")[1]: filled(path, values) for path in templates}
 
 
-def filled(name: str, values: Mapping[str, Any]) -> str:
-    """A template of the folder snippets/ with its @NAMES@ replaced."""
-    text = (files("distill.export") / "snippets" / f"{name}.txt").read_text(encoding="utf-8")
+def filled(template: Path, values: Mapping[str, Any]) -> str:
+    """A template with its @NAMES@ replaced."""
+    text = template.read_text(encoding="utf-8")
     for key, value in values.items():
         text = text.replace(f"@{key}@", str(value))
     return text

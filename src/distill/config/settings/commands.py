@@ -44,13 +44,6 @@ class RunChoice(Settings):
 
 
 @dataclass(frozen=True, kw_only=True)
-class TfLiteSettings(Settings):
-    """The interpreter that has litert-torch; null: this one."""
-
-    python: PathText | None = setting("interpreter that has litert-torch; null: this one")
-
-
-@dataclass(frozen=True, kw_only=True)
 class Export(RunChoice):
     """distill.export"""
 
@@ -69,7 +62,6 @@ class Export(RunChoice):
     calibration: PathText | None = setting(
         "folder of 40 photos or more to calibrate int8 on; null: the run's training photos"
     )
-    tflite: TfLiteSettings
     parity: PositiveFloat | None = setting(
         "largest difference between PyTorch and ONNX Runtime; null: 1e-4, with InstanceNorm 1e-3"
     )

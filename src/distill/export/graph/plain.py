@@ -12,7 +12,6 @@ import torch.nn.functional as F
 from onnx import numpy_helper
 from torch import Tensor, nn
 
-from distill.metrics.complexity import tensor_shapes
 from distill.models.students.heads import Channels, Mixture
 
 
@@ -172,40 +171,3 @@ def drop_unread(graph: onnx.GraphProto) -> None:
     for tensor in list(graph.initializer):
         if tensor.name not in inputs:
             graph.initializer.remove(tensor)
-
-
-def pooled_by_convolutions(model: onnx.ModelProto) -> None:
-    """GlobalAveragePool as depthwise convolutions of squares, in place, for a graph of one size.
-
-    The same means but for rounding, in an operator that every device has.
-    """
-    sizes = tensor_shapes(model)
-    for place, node in reversed(list(enumerate(model.graph.node))):
-        if node.op_type != "GlobalAveragePool":
-            continue
-        _, channels, *sides = sizes[node.input[0]]
-        steps: list[onnx.NodeProto] = []
-        source = node.input[0]
-        while sides != [1, 1]:
-            kernel = max(n for n in range(1, 17) if not any(side % n for side in sides))
-            kernels = [kernel, kernel] if kernel > 1 else sides
-            sides = [side // of for side, of in zip(sides, kernels, strict=True)]
-            into = node.output[0] if sides == [1, 1] else f"{node.output[0]}/{len(steps)}"
-            weight = np.full((channels, 1, *kernels), 1 / (kernels[0] * kernels[1]), np.float32)
-            model.graph.initializer.append(numpy_helper.from_array(weight, f"{into}/weight"))
-            steps.append(
-                onnx.helper.make_node(
-                    "Conv",
-                    [source, f"{into}/weight"],
-                    [into],
-                    f"{into}/Conv",
-                    group=channels,
-                    kernel_shape=kernels,
-                    strides=kernels,
-                )
-            )
-            source = into
-        model.graph.node.remove(node)
-        for step in reversed(steps):
-            model.graph.node.insert(place, step)
-    onnx.checker.check_model(model, full_check=True)

@@ -8,8 +8,8 @@ import torch
 from torch import nn
 
 from distill.core.terms import NOTE, read_terms
-from distill.export.coreml import CoreML
 from distill.export.format import ConversionSource
+from distill_formats.coreml import CoreML
 from support.export_photos import SIZE
 
 pytest.importorskip("coremltools", reason="the extra distill[coreml] is not installed")

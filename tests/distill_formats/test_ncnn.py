@@ -2,8 +2,8 @@ import pytest
 import torch
 
 from distill.core.errors import DistillError
-from distill.export.ncnn import Ncnn
 from distill.metrics.similarity import psnr
+from distill_formats.ncnn import Ncnn
 from support.export_photos import output_of, photos
 
 for package in ("pnnx", "ncnn"):

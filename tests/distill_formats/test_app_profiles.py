@@ -6,11 +6,11 @@ from pathlib import Path
 import pytest
 from onnx import TensorProto, helper
 
-from distill.check import coreml_profile, tflite_profile, web_profile
+from distill.check import web_profile
 from distill.check.check_report import check, show
 from distill.check.onnx_graph import Graph, Node, Tensor, read
 from distill.core.errors import DistillError
-from distill.export import tflite_worker
+from distill_formats import coreml_profile, tflite_profile, tflite_worker
 from support.device_graphs import FLOAT, build, clean, save
 
 ABOUT = {

@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from distill.check import operators, shared
 from distill.check.onnx_graph import Graph
 from distill.check.shared import Cause, Finding, Profile
+from distill_formats.app_graphs import read_package
 
 TABLE = 'ONNX Runtime 1.31.1, "CoreML Execution Provider", table of ML Program operators'
 SOURCE = "ONNX Runtime, resize_op_builder.cc of the CoreML provider (read 2026-11)"
@@ -88,7 +89,11 @@ def package_kind(graph: Graph) -> Iterator[Finding]:
 
 
 PACKAGE = Profile(
-    "coreml", "Core ML (iPhone, iPad, Mac)", (package_kind, package_tensors), form=".mlpackage"
+    "coreml",
+    "Core ML (iPhone, iPad, Mac)",
+    (package_kind, package_tensors),
+    form=".mlpackage",
+    reader=read_package,
 )
 PROFILE = Profile(
     "coreml",

@@ -27,7 +27,7 @@ class TfLite(ConvertedFormat):
     """Channels last, as phones have pictures, unless something else is asked for.
 
     The folded network goes to the other interpreter as a torch.fx graph of plain torch layers, so
-    that it needs nothing of ours.
+    that it needs nothing of ours. `python` is the interpreter; None: this one.
     """
 
     name = "tflite"
@@ -39,15 +39,19 @@ class TfLite(ConvertedFormat):
     runs_in = "LiteRT"
     default_form = "float_nhwc"
 
+    def __init__(self, stem: str = "student", python: str | None = None) -> None:
+        super().__init__(stem)
+        self.python = python
+
     def forms(self, exporter: OnnxExporter) -> tuple[Form, Form]:
         if exporter.dynamic:  # converted so, it is refused by LiteRT's XNNPACK at every size
             raise DistillError(f"{self.name}: holds one size; leave exporter.dynamic out")
         return super().forms(exporter)
 
     def convert(self, source: ConversionSource, folder: Path) -> None:
-        if source.python is None and find_spec("litert_torch") is None:
+        if self.python is None and find_spec("litert_torch") is None:
             raise DistillError(f"{self.name}: needs litert-torch; {self.needs}")
-        python = source.python or sys.executable
+        python = self.python or sys.executable
         # A path counts from here, not from where it runs; a link stays, as an environment's is one.
         path = os.path.expanduser(python)
         path = os.path.abspath(path) if os.path.dirname(path) else path

@@ -6,6 +6,10 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+import onnx
+from onnx import numpy_helper
+
 from distill.core.errors import DistillError
 from distill.core.sessions import open_session, picture_call
 from distill.core.terms import read_terms
@@ -13,10 +17,10 @@ from distill.export.format import ConversionSource, ConvertedFormat, Inference, 
 from distill.export.forms import Form
 from distill.export.fp16 import halved
 from distill.export.graph.operator_sets import foreign_operators
-from distill.export.graph.plain import in_strict_operators, pooled_by_convolutions
+from distill.export.graph.plain import in_strict_operators
 from distill.export.onnx import OnnxExporter
 from distill.export.snippets import filled
-from distill.metrics.complexity import graph_macs
+from distill.metrics.complexity import graph_macs, tensor_shapes
 from distill.models.students.global_statistics import THUMBNAIL
 
 LIMIT = 10_000_000  # bytes that Snap stores with a lens, and what a larger file is halved for
@@ -77,10 +81,49 @@ class LensStudio(OnnxFormat, ConvertedFormat):
             "OPERATORS": unsupported if foreign else supported,
         }  # fmt: skip
         for name, file in (("lens_studio.ts", "Stylize.ts"), ("lens_studio.md", "README.md")):
-            (target / file).write_text(filled(name, values), "utf-8")
-        for step, drawing in enumerate(filled("lens_studio.svg", values).split("\n\n"), 1):
+            (target / file).write_text(filled(self.templates() / f"{name}.txt", values), "utf-8")
+        for step, drawing in enumerate(
+            filled(self.templates() / "lens_studio.svg.txt", values).split("\n\n"), 1
+        ):
             (target / f"step-{step}.svg").write_text(drawing, "utf-8")
 
     def open(self, folder: Path) -> Inference:
         path = folder / self.files[0] / f"{self.stem}.onnx"
         return picture_call(open_session(path, threads=1))
+
+
+def pooled_by_convolutions(model: onnx.ModelProto) -> None:
+    """GlobalAveragePool as depthwise convolutions of squares, in place, for a graph of one size.
+
+    The same means but for rounding, in an operator that every device has.
+    """
+    sizes = tensor_shapes(model)
+    for place, node in reversed(list(enumerate(model.graph.node))):
+        if node.op_type != "GlobalAveragePool":
+            continue
+        _, channels, *sides = sizes[node.input[0]]
+        steps: list[onnx.NodeProto] = []
+        source = node.input[0]
+        while sides != [1, 1]:
+            kernel = max(n for n in range(1, 17) if not any(side % n for side in sides))
+            kernels = [kernel, kernel] if kernel > 1 else sides
+            sides = [side // of for side, of in zip(sides, kernels, strict=True)]
+            into = node.output[0] if sides == [1, 1] else f"{node.output[0]}/{len(steps)}"
+            weight = np.full((channels, 1, *kernels), 1 / (kernels[0] * kernels[1]), np.float32)
+            model.graph.initializer.append(numpy_helper.from_array(weight, f"{into}/weight"))
+            steps.append(
+                onnx.helper.make_node(
+                    "Conv",
+                    [source, f"{into}/weight"],
+                    [into],
+                    f"{into}/Conv",
+                    group=channels,
+                    kernel_shape=kernels,
+                    strides=kernels,
+                )
+            )
+            source = into
+        model.graph.node.remove(node)
+        for step in reversed(steps):
+            model.graph.node.insert(place, step)
+    onnx.checker.check_model(model, full_check=True)

@@ -8,6 +8,7 @@ from distill.check import operators, shared
 from distill.check.onnx_graph import Graph
 from distill.check.shared import Cause, Finding, Profile
 from distill.core.errors import reason_of
+from distill_formats.app_graphs import read_tflite
 
 TABLE = 'Google AI Edge, "GPU delegates for LiteRT", supported operations (read 2026-11)'
 RUNTIME = "LiteRT's own operators; a custom one comes with the app that defines it"
@@ -86,4 +87,5 @@ PROFILE = Profile(
     "LiteRT (TensorFlow Lite) on phones",
     (interpreter_errors, custom, shared.in_memory, beside, free, untold),
     form=".tflite",
+    reader=read_tflite,
 )

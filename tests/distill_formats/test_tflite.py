@@ -6,7 +6,6 @@ import os
 import stat
 import subprocess
 import sys
-from dataclasses import replace
 from importlib.util import find_spec
 from pathlib import Path
 from pickle import UnpicklingError
@@ -18,9 +17,9 @@ import torch
 from torch import nn
 
 from distill.core.errors import DistillError
-from distill.export import tflite_worker
-from distill.export.tflite import TfLite
 from distill.metrics.similarity import psnr
+from distill_formats import tflite_worker
+from distill_formats.tflite import TfLite
 from support.export_photos import SIZE, output_of, photos
 
 PYTHON = os.environ.get("DISTILL_LITERT_PYTHON")
@@ -30,7 +29,7 @@ absent = pytest.mark.skipif(find_spec("litert_torch") is not None, reason="liter
 @pytest.mark.skipif(not PYTHON, reason="no DISTILL_LITERT_PYTHON, an interpreter with litert-torch")
 def test_its_output_is_that_of_pytorch(source, tmp_path):
     pytest.importorskip("ai_edge_litert", reason="the extra distill[tflite] is not installed")
-    TfLite().convert(replace(source, python=PYTHON), tmp_path)
+    TfLite(python=PYTHON).convert(source, tmp_path)
     run = TfLite().open(tmp_path)
     assert run is not None
     given = photos(4).permute(0, 2, 3, 1).numpy()
@@ -49,12 +48,12 @@ def test_says_how_to_get_the_converter(source, tmp_path):
 @absent
 def test_an_interpreter_without_it(source, tmp_path):
     with pytest.raises(DistillError, match=r"has no litert-torch; .*pip install litert-torch"):
-        TfLite().convert(replace(source, python=sys.executable), tmp_path)
+        TfLite(python=sys.executable).convert(source, tmp_path)
 
 
 def test_an_interpreter_that_is_not_there(source, tmp_path):
     with pytest.raises(DistillError, match=r"tflite\.python=nowhere/python: cannot be run"):
-        TfLite().convert(replace(source, python="nowhere/python"), tmp_path)
+        TfLite(python="nowhere/python").convert(source, tmp_path)
 
 
 def test_a_path_counts_from_where_it_was_typed(source, tmp_path, monkeypatch):
@@ -65,7 +64,7 @@ def test_a_path_counts_from_where_it_was_typed(source, tmp_path, monkeypatch):
     fake.parent.mkdir(parents=True)
     fake.write_text("#!/bin/sh\necho made > student.tflite\n")
     fake.chmod(fake.stat().st_mode | stat.S_IXUSR)
-    TfLite().convert(replace(source, python="env/bin/python"), tmp_path / "scratch")
+    TfLite(python="env/bin/python").convert(source, tmp_path / "scratch")
     assert (tmp_path / "scratch/student.tflite").read_text() == "made\n"
 
 
@@ -83,7 +82,7 @@ def test_the_other_interpreter_gets_the_worker_as_text(source, tmp_path, monkeyp
         '#!/bin/sh\nprintf "%s\\n" "$@" > said\ncat > worker\necho made > student.tflite\n'
     )
     fake.chmod(fake.stat().st_mode | stat.S_IXUSR)
-    TfLite().convert(replace(source, python=str(fake)), tmp_path)
+    TfLite(python=str(fake)).convert(source, tmp_path)
     said = (tmp_path / "said").read_text().splitlines()
     assert said == ["-", "network.fx", "job.json"]
     described = json.loads((tmp_path / "job.json").read_text())
@@ -173,7 +172,7 @@ def test_a_converter_that_ends_without_a_word(source, tmp_path):
     fake.write_text("#!/bin/sh\nexit 7\n")
     fake.chmod(fake.stat().st_mode | stat.S_IXUSR)
     with pytest.raises(DistillError, match="litert-torch failed: it ended with status 7"):
-        TfLite().convert(replace(source, python=str(fake)), tmp_path)
+        TfLite(python=str(fake)).convert(source, tmp_path)
 
 
 def test_a_converter_that_breaks_says_its_last_line(source, tmp_path):
@@ -181,7 +180,7 @@ def test_a_converter_that_breaks_says_its_last_line(source, tmp_path):
     fake.write_text("#!/bin/sh\necho 'first' >&2\necho 'RuntimeError: no such op' >&2\nexit 1\n")
     fake.chmod(fake.stat().st_mode | stat.S_IXUSR)
     with pytest.raises(DistillError, match="tflite: litert-torch failed: RuntimeError: no such op"):
-        TfLite().convert(replace(source, python=str(fake)), tmp_path)
+        TfLite(python=str(fake)).convert(source, tmp_path)
 
 
 @pytest.mark.campaign

@@ -1,0 +1,1 @@
+"""Export formats for phones and apps, and their devices: a plug-in that comes with distill."""

@@ -1,0 +1,28 @@
+"""Settings that distill.export takes besides its own."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from distill.config.extension import Extension
+from distill.config.settings.base import PathText, Settings, setting
+
+
+@dataclass(frozen=True, kw_only=True)
+class TfLiteSettings(Settings):
+    """The interpreter that has litert-torch; null: this one."""
+
+    python: PathText | None = setting("interpreter that has litert-torch; null: this one")
+
+
+@dataclass(frozen=True, kw_only=True)
+class FormatSettings(Settings):
+    """What converters want to know; the choices of `formats` refer to it."""
+
+    tflite: TfLiteSettings
+
+
+class Formats(Extension):
+    """Its settings alone: formats are written by distill.export itself."""
+
+    settings = FormatSettings
