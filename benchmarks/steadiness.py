@@ -29,7 +29,7 @@ from distill.core.arrays import to_array, to_picture
 from distill.models import zoo
 from distill.stylize.onnx_student import ImageModel
 from distill.stylize.stylizing import open_student
-from distill.stylize.video.stylised_video import Smoother
+from distill_video.stylised_video import Smoother
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
 from support import blazeface

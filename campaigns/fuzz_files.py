@@ -188,7 +188,7 @@ class Videos(DamagedFile):
         return made
 
     def read(self, case: tuple[int, list[Step]], folder: Path) -> None:
-        from distill.stylize.video.stylised_video import stylise_video
+        from distill_video.stylised_video import stylise_video
 
         source = self.file(case, folder)
         target = folder / "out.mp4"

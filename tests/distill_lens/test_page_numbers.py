@@ -18,8 +18,8 @@ from distill.export.onnx import OnnxExporter
 from distill.models.students.global_statistics import thumbnail_of
 from distill.models.students.student import Student
 from distill.stylize import portraits, render, stickers
-from distill.stylize.video.stylised_video import Smoother
 from distill_lens import webpage
+from distill_video.stylised_video import Smoother
 from support.statistics_students import statistics_student
 
 TSC = webpage.SOURCES / "node_modules" / ".bin" / "tsc"

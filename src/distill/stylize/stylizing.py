@@ -143,7 +143,7 @@ def stylise_all(
     if True in kinds:
         if find_spec("av") is None:
             raise DistillError("videos need PyAV: pip install 'distill[video]'")
-        from distill.stylize.video import stylised_video
+        from distill_video import stylised_video
     what = "files" if len(kinds) > 1 else "videos" if True in kinds else "pictures"
     setup = InferenceSetup.of(settings, student)
     teacher = None

@@ -5,7 +5,7 @@ import pytest
 from skimage import data
 from skimage.transform import resize, warp
 
-from distill.stylize.video.stability import StabilityMeter, motion, warped_difference
+from distill_video.stability import StabilityMeter, motion, warped_difference
 
 
 @pytest.fixture(scope="module")

@@ -30,8 +30,8 @@ from distill.stylize.onnx_student import ImageModel
 from distill.stylize.pictures import InferenceSetup
 from distill.stylize.portraits import Square
 from distill.stylize.stickers import Followed, follow
-from distill.stylize.video.reader import Reader, VideoFrame
-from distill.stylize.video.writer import Writer
+from distill_video.reader import Reader, VideoFrame
+from distill_video.writer import Writer
 
 
 def stylise_file(job: StylizeJob, setup: InferenceSetup) -> None:
@@ -122,7 +122,7 @@ class FacePaster:
 
 
 if TYPE_CHECKING:
-    from distill.stylize.video.stability import Stability
+    from distill_video.stability import Stability
 
 PAIRS = 200  # of frames that the stability is measured on at most: a pair takes 0.2 s
 
@@ -174,7 +174,7 @@ def stylise_video(
         smoother, meter = Smoother(smooth) if smooth else None, None
         if stability:
             with needed("stability=true: needs scikit-image", "pip install scikit-image"):
-                from distill.stylize.video.stability import StabilityMeter
+                from distill_video.stability import StabilityMeter
             meter = StabilityMeter(1 + (frames or 0) // PAIRS)
 
         def infer(item: VideoFrame | Packet) -> VideoFrame | Packet:

@@ -4,7 +4,7 @@ import threading
 
 import pytest
 
-from distill.stylize.video.stylised_video import Pipeline
+from distill_video.stylised_video import Pipeline
 
 PATIENCE = 20  # seconds after which a test that waits for another thread gives up
 

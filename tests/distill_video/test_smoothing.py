@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from distill.stylize.video.stylised_video import BLOCK, STILL, Smoother
+from distill_video.stylised_video import BLOCK, STILL, Smoother
 
 GREY = np.full((40, 56, 3), 120, np.uint8)
 
