@@ -30,11 +30,11 @@ from distill.data.decode import BadPhoto
 from distill.data.terms import terms_of
 from distill.models import build, checkpoint, network_file
 from distill.runs import run_folder
-from distill.stylize.jobs import BadVideo
 from distill.stylize.onnx_student import OnnxStudent
 from distill_formats import coreml_profile
 from distill_gan.settings import CycleGANTrain, Pix2PixTrain
 from distill_sets.sketches import framing
+from distill_video.videos import BadVideo
 
 SIDE = 80  # pixels of a valid picture
 TERMS = Terms((Licence.from_text("teacher", "MIT"),)).permitted("train", True).plain()

@@ -40,6 +40,7 @@ WORDS = {
     "distill_scale": r"\bray\b|faiss|\bshard|sharded|\.tar\b",
     "distill_search": r"optuna|pareto|submitit|slurm",
     "distill_sets": r"quick,? ?draw|sketcher|saliency",
+    "distill_video": r"\bvideos?\b|\bav\b|pyav|ffmpeg",
 }
 BESIDE = sorted(path for name in WORDS for path in (SOURCE.parent / name).rglob("*.py"))
 

@@ -24,7 +24,7 @@ COMMANDS = {
     "eval_fid": "score a run against its teacher, or one folder against another",
     "benchmark": "compare the speed of networks on this machine",
     "check": "report what in an ONNX file a phone, lens or page cannot run",
-    "stylize": "stylize pictures and videos with a student",
+    "stylize": "stylize pictures with a student",
     "hub": "push students and sets of pairs to the Hugging Face Hub, or pull",
 }
 

@@ -17,7 +17,7 @@ from av.stream import Disposition
 from av.video import VideoStream
 from av.video.reformatter import ColorRange, Colorspace, Interpolation
 
-from distill.stylize.jobs import BadVideo
+from distill_video.videos import BadVideo
 
 # By content, not by name: a playlist or a list of other files may call itself .mp4, and would have
 # FFmpeg open what it names.

@@ -25,12 +25,13 @@ from distill.core.progress import bar
 from distill.data.decode import to_rgb
 from distill.data.faces import FindFaces
 from distill.stylize import portraits, render
-from distill.stylize.jobs import BadVideo, NotWhole, StylizeJob
+from distill.stylize.jobs import NotWhole, StylizeJob
 from distill.stylize.onnx_student import ImageModel
 from distill.stylize.pictures import InferenceSetup
 from distill.stylize.portraits import Square
 from distill.stylize.stickers import Followed, follow
 from distill_video.reader import Reader, VideoFrame
+from distill_video.videos import BadVideo
 from distill_video.writer import Writer
 
 
@@ -39,7 +40,7 @@ def stylise_file(job: StylizeJob, setup: InferenceSetup) -> None:
 
     Raises BadVideo with the reason where it is not, NotWhole where frames of it could not be read.
     """
-    settings = setup.settings
+    settings: Any = setup.settings  # those of VideoSettings among them
     if settings.face == "crop":
         raise BadVideo("face=crop is for pictures; leave it off")
     student, smooth = setup.student, settings.smooth

@@ -16,9 +16,9 @@ from av.stream import Stream
 from av.video import VideoStream
 
 from distill.core.errors import DistillError
-from distill.stylize.jobs import VIDEO_OUTPUTS, BadVideo
 from distill_video import reader
 from distill_video.reader import Reader
+from distill_video.videos import VIDEO_OUTPUTS, BadVideo
 
 WIDEST = 16384  # pixels a side: H.264's and VP9's encoders end there
 _VP9 = {"deadline": "good", "cpu-used": "4", "row-mt": "1", "b": "0"}

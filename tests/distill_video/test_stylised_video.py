@@ -7,9 +7,9 @@ import pytest
 
 av = pytest.importorskip("av", reason="PyAV is missing: pip install 'distill[video]'")
 
-from distill.stylize.jobs import BadVideo  # noqa: E402
 from distill_video import stylised_video  # noqa: E402
 from distill_video.stylised_video import stylise_video  # noqa: E402
+from distill_video.videos import BadVideo  # noqa: E402
 from support import small_videos  # noqa: E402
 
 VARIABLE = [0, 512, 600, 5000, 5001, 9000, 9500, 12800, 20000, 20512, 40000, 41000]

@@ -15,7 +15,8 @@ import pytest
 from distill.data.faces import Box, Face
 from distill.models import zoo
 from distill.stylize import __main__ as stylize
-from distill.stylize import jobs, portraits, stylizing
+from distill.stylize import jobs, portraits
+from distill_video import videos
 from support.commands import run
 from support.stylize_setup import files, put
 
@@ -148,7 +149,7 @@ def test_videos_of_one_stem_get_names_of_their_own(tmp_path):
 
 
 def test_without_pyav_one_line_says_what_to_install(shipped_students, monkeypatch, capsys):
-    monkeypatch.setattr(stylizing, "find_spec", lambda name: None)
+    monkeypatch.setattr(videos, "find_spec", lambda name: None)
     Path("clip.mp4").write_bytes(b"whatever it is")
     put("a.png")
     assert run(stylize, "clip.mp4", "a.png") == 1

@@ -566,7 +566,7 @@ def test_every_shipped_student_runs(name):
     settings = Stylize(
         style=ShippedStudent(name=name), model=None, run=None, runs="", direction="AtoB",
         output=None, size=None, upscale="whole", face="off", faces="largest",
-        detector="lbp", compare=False, crf=18, smooth=0, stability=False, threads=1,
+        detector="lbp", compare=False, threads=1,
     )  # fmt: skip
     network, called = stylizing.choose(settings)
     assert (called, network.fixed, network.channels) == (name, None, 3)

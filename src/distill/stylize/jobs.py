@@ -10,9 +10,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import chain, count
 from pathlib import Path
+from typing import Any, ClassVar
 
 from tqdm import tqdm
 
+from distill.core import nodes, plugins
 from distill.core.errors import DistillError
 from distill.core.files import home_path, real_path
 from distill.data.decode import NONE, PICTURES, left_out
@@ -20,31 +22,53 @@ from distill.data.photos import SUFFIXES, check_local, walk
 
 DEFAULT = "stylized"  # the folder for outputs without -o
 LONGEST = 180  # bytes of a file's stem; file systems take 255, the style and .part are added
-VIDEO_SUFFIXES = {
-    *(".mp4", ".m4v", ".mov", ".mkv", ".webm", ".avi", ".mpg", ".mpeg", ".ts", ".mts", ".m2ts"),
-    *(".3gp", ".ogv", ".wmv", ".flv"),
-}
-# Suffix: FFmpeg's muxer, video encoder and the audio encoder for what cannot be copied.
-VIDEO_OUTPUTS = {
-    ".mp4": ("mp4", "libx264", "aac"),
-    ".m4v": ("mp4", "libx264", "aac"),
-    ".mov": ("mov", "libx264", "aac"),
-    ".mkv": ("matroska", "libx264", "aac"),
-    ".webm": ("webm", "libvpx-vp9", "libopus"),
-}
 
 
-class BadVideo(Exception):
-    """This file cannot be used as a video; the message is the reason."""
+class BadFile(Exception):
+    """This file of a `FileKind` cannot be used; the message is the reason."""
 
 
 class NotWhole(Exception):
-    """The video is written, but for what the message says."""
+    """The output is written, but for what the message says."""
+
+
+class FileKind:
+    """Files beside pictures that distill.stylize takes: the class of `files` in a plugin.yaml.
+
+    `noun` is what messages call one. A file of one of `suffixes` is of the kind; one of `outputs`
+    keeps its suffix, every other's output gets `other`.
+    """
+
+    noun: ClassVar[str]
+    suffixes: ClassVar[frozenset[str]]
+    outputs: ClassVar[frozenset[str]]
+    other: ClassVar[str]
+
+    def check(self) -> None:
+        """Raises DistillError where what the kind needs is not installed."""
+
+    def stylise_file(self, job: StylizeJob, setup: Any) -> None:
+        """Write the job's output whole, by an `InferenceSetup` of pictures.py.
+
+        Raises BadFile with the reason where it is not, NotWhole where it is in part.
+        """
+        raise NotImplementedError
+
+
+def file_kinds() -> list[FileKind]:
+    """Those that plug-ins bring. Raises DistillError for one that cannot be built."""
+    names = [str(name) for _, name in plugins.entries("files")]
+    return [nodes.part("files", {"_target_": name}, FileKind) for name in names]
+
+
+def kind_of(path: Path, kinds: Sequence[FileKind]) -> FileKind | None:
+    """The kind of a file by its name; None: a picture."""
+    return next((kind for kind in kinds if path.suffix.lower() in kind.suffixes), None)
 
 
 @dataclass(frozen=True)
 class InputFile:
-    """A picture or video and the path that it keeps below the folder for outputs."""
+    """A file and the path that it keeps below the folder for outputs."""
 
     path: Path
     place: Path
@@ -52,15 +76,11 @@ class InputFile:
 
 @dataclass(frozen=True)
 class StylizeJob:
-    """A picture or video and the file to write."""
+    """A file and the one to write; `kind` None: a picture."""
 
     source: Path
     target: Path
-
-    @property
-    def is_video(self) -> bool:
-        """By its name."""
-        return _is_video(self.source)
+    kind: FileKind | None = None
 
     def say(self, text: str) -> None:
         """A line about the input on standard error."""
@@ -68,7 +88,7 @@ class StylizeJob:
 
 
 def find(inputs: Sequence[str], output: str | None) -> tuple[list[InputFile], str]:
-    """The pictures and videos that files, folders (with all below them) and patterns name, once.
+    """The files that files, folders (with all below them) and patterns name, once.
 
     What lies in the folder for outputs is left out where that is below a folder or a pattern's
     root. A name that fits nothing is kept: reading it says so. Raises DistillError for nothing
@@ -78,7 +98,8 @@ def find(inputs: Sequence[str], output: str | None) -> tuple[list[InputFile], st
         raise DistillError("no picture named: python -m distill.stylize photo.jpg; see --help")
     if null := next((typed for typed in inputs if "\0" in typed), None):
         raise DistillError(f"{null!r}: no file's name holds a null byte; type another one")
-    several = sum(os.path.isdir(home_path(typed)) for typed in inputs) > 1
+    several, kinds = sum(os.path.isdir(home_path(typed)) for typed in inputs) > 1, file_kinds()
+    none = "".join(f", and no {kind.noun}" for kind in kinds)
     out = Path(os.path.abspath(home_path(output or DEFAULT)))
     files_by_path: dict[str, InputFile] = {}
     others: list[str] = []
@@ -88,12 +109,12 @@ def find(inputs: Sequence[str], output: str | None) -> tuple[list[InputFile], st
         files, within = list[Path](), ""
         if folder := os.path.isdir(path):
             within = real_path(path).name if several else ""
-            below, suffixes = [*walk(path)], PICTURES | VIDEO_SUFFIXES
+            below, suffixes = [*walk(path)], PICTURES.union(*(kind.suffixes for kind in kinds))
             files = sorted(p for p in below if p.suffix.lower() in suffixes)
             others += [p.name for p in below]
             if not files:
                 reason = f" ({reason})" if (reason := left_out(others)) else ""
-                raise DistillError(f"{path}: {NONE}, and no video{reason}")
+                raise DistillError(f"{path}: {NONE}{none}{reason}")
         elif glob.has_magic(typed) and not os.path.lexists(path):
             while glob.has_magic(str(root)):
                 root = root.parent
@@ -114,19 +135,20 @@ def plan(
     """Where each output goes: OUT/PLACE/STEM-ENDING.SUFFIX, or the one file that OUT names.
 
     jpg, jpeg, png and webp stay what they are, every other picture becomes png; with `alpha` (the
-    student's output is RGBA) so does jpg. mp4, m4v, mov, mkv and webm stay what they are, every
-    other video becomes mp4. No two get one name. Raises DistillError where an input would be
-    written over.
+    student's output is RGBA) so does jpg. Files of other kinds as these say. No two get one name.
+    Raises DistillError where an input would be written over.
     """
     folders = any(os.path.isdir(home_path(typed)) for typed in inputs)
     alone = len(files) == 1 and not folders
-    out = folder = home_path(output or DEFAULT)
-    if _names_a_file(output or DEFAULT, alone, files):
-        jobs, folder = [StylizeJob(files[0].path, out)], out.parent
+    out, kinds = home_path(output or DEFAULT), file_kinds()
+    folder = out
+    if _names_a_file(output or DEFAULT, alone, files, kinds):
+        source, folder = files[0].path, out.parent
+        jobs = [StylizeJob(source, out, kind_of(source, kinds))]
     else:
 
         def output_name(place: Path) -> Path:
-            return place.with_name(_name(place, ending, alpha))
+            return place.with_name(_name(place, kind_of(place, kinds), ending, alpha))
 
         # a.bmp and a.tif are a-bmp and a-tif: both become png. What still gets a name that is
         # taken is numbered; not every file system tells A.jpg from a.jpg.
@@ -139,7 +161,7 @@ def plan(
             numbered = (target.with_stem(f"{target.stem}-{number}") for number in count(2))
             target = next(p for p in chain([target], numbered) if str(p).casefold() not in names)
             names.add(str(target).casefold())
-            jobs.append(StylizeJob(each.path, out / target))
+            jobs.append(StylizeJob(each.path, out / target, kind_of(each.path, kinds)))
     _check(jobs)
     nearest = next(path for path in (folder, *folder.absolute().parents) if os.path.lexists(path))
     if not nearest.is_dir():
@@ -149,32 +171,30 @@ def plan(
     return jobs
 
 
-def _is_video(path: Path) -> bool:
-    return path.suffix.lower() in VIDEO_SUFFIXES
-
-
-def _names_a_file(output: str, alone: bool, files: Sequence[InputFile]) -> bool:
+def _names_a_file(
+    output: str, alone: bool, files: Sequence[InputFile], kinds: Sequence[FileKind]
+) -> bool:
     path = home_path(output)
     if path.is_dir() or output.endswith(("/", os.sep)) or not path.suffix:
         return False
     suffix = path.suffix.lower()
-    if not alone and suffix in SUFFIXES | VIDEO_OUTPUTS.keys():
-        what = "files" if any(_is_video(f.path) for f in files) else "pictures"
+    if not alone and suffix in SUFFIXES.union(*(kind.outputs for kind in kinds)):
+        what = "files" if any(kind_of(f.path, kinds) for f in files) else "pictures"
         raise DistillError(f"-o {output}: is one file, name a folder ({len(files)} {what} found)")
     if not alone:
         return False
-    video = _is_video(files[0].path)
-    kinds = VIDEO_OUTPUTS.keys() if video else SUFFIXES
-    if suffix not in kinds:
-        what, suffixes = "video" if video else "picture", ", ".join(sorted(kinds))
+    kind = kind_of(files[0].path, kinds)
+    allowed = kind.outputs if kind else SUFFIXES
+    if suffix not in allowed:
+        what, suffixes = kind.noun if kind else "picture", ", ".join(sorted(allowed))
         raise DistillError(f"-o {output}: a {what} is {suffixes}; a folder's name ends with /")
     return True
 
 
-def _name(place: Path, ending: str, alpha: bool) -> str:
+def _name(place: Path, kind: FileKind | None, ending: str, alpha: bool) -> str:
     suffix = place.suffix.lower()
-    if _is_video(place):
-        suffix = suffix if suffix in VIDEO_OUTPUTS else ".mp4"
+    if kind:
+        suffix = suffix if suffix in kind.outputs else kind.other
     elif suffix not in SUFFIXES - ({".jpg", ".jpeg"} if alpha else set()):
         suffix = ".png"
     stem = place.stem

@@ -146,7 +146,7 @@ FADE = 0.2  # of its opacity that a face gains or loses from a frame to the next
 
 @dataclass
 class Followed:
-    """A face of a video: its marks, smoothed, and what can be seen of what it wears."""
+    """A face from frame to frame: its marks, smoothed, and what can be seen of what it wears."""
 
     marks: dict[str, complex]
     opacity: float = 0.0
@@ -160,9 +160,9 @@ class Followed:
 
 @dataclass
 class Wardrobe:
-    """Stickers on the faces of pictures or, `steady`, of one video after the other's frames.
+    """Stickers on the faces of pictures or, `steady`, of one frame after the other.
 
-    Marks of a video are smoothed by how little they move, and opacity changes gradually, so that a
+    Marks of frames are smoothed by how little they move, and opacity changes gradually, so that a
     face that is lost for a frame neither flickers nor jumps. `frames_with_face` is their
     number.
     """

@@ -51,7 +51,7 @@ class Stylizer:
     def __call__(self, pictures: Pictures, size: int | None = None) -> Pictures:
         at = self.settings
         if size is not None:
-            at = fit(asdict(at) | {"size": size}, Stylize)
+            at = fit(asdict(at) | {"size": size}, type(at))
             render.check_size(at.size, self.student, at.upscale)
         return self._stylised(pictures, at)
 

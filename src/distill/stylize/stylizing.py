@@ -8,7 +8,6 @@ import sys
 from collections.abc import Sequence
 from contextlib import nullcontext
 from dataclasses import replace
-from importlib.util import find_spec
 from pathlib import Path
 
 import onnx
@@ -27,7 +26,7 @@ from distill.models import zoo
 from distill.runs import run_folder
 from distill.stylize import pictures
 from distill.stylize.conventions import adapt
-from distill.stylize.jobs import BadVideo, NotWhole, StylizeJob
+from distill.stylize.jobs import BadFile, NotWhole, StylizeJob
 from distill.stylize.onnx_student import OnnxStudent
 from distill.stylize.pictures import InferenceSetup
 
@@ -134,20 +133,18 @@ def _is_ours(model: onnx.ModelProto) -> bool:
 def stylise_all(
     jobs: Sequence[StylizeJob], student: OnnxStudent, settings: Stylize, omissions: str = ""
 ) -> None:
-    """Stylise every picture and video; one that cannot be is skipped with a line.
+    """Stylise every file; one that cannot be is skipped with a line.
 
     `omissions` is what the last line also says.
     Raises DistillError (exit status 1) when any was skipped, and without weights that are needed.
     """
-    kinds = {job.is_video for job in jobs}
-    if True in kinds:
-        if find_spec("av") is None:
-            raise DistillError("videos need PyAV: pip install 'distill[video]'")
-        from distill_video import stylised_video
-    what = "files" if len(kinds) > 1 else "videos" if True in kinds else "pictures"
+    kinds = {job.kind.noun if job.kind else "picture": job.kind for job in jobs}
+    for kind in filter(None, kinds.values()):
+        kind.check()
+    what = "files" if len(kinds) > 1 else f"{next(iter(kinds))}s"
     setup = InferenceSetup.of(settings, student)
     teacher = None
-    if settings.compare and False in kinds and settings.model is None:
+    if settings.compare and "picture" in kinds and settings.model is None:
         try:
             with needed("compare=true: without the teacher, it needs PyTorch"):
                 from distill.stylize import teacher_model
@@ -163,10 +160,10 @@ def stylise_all(
     several = len(jobs) > 1
     with bar(len(jobs), what[:-1], "stylising") if several else nullcontext() as progress:
         for job in jobs:
-            stylise_file = stylised_video.stylise_file if job.is_video else pictures.stylise_file
+            stylise_file = job.kind.stylise_file if job.kind else pictures.stylise_file
             try:
                 stylise_file(job, setup)
-            except (BadPhoto, BadVideo) as reason:
+            except (BadPhoto, BadFile) as reason:
                 if not several:
                     raise DistillError(f"{str(job.source)!r}: {reason}") from None
                 tqdm.write(f"skipped {str(job.source)!r}: {reason}", file=sys.stderr)

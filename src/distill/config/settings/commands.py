@@ -177,14 +177,7 @@ class Stylize(TakesOnnxFiles):
         "blazeface is the page's; wear= and overlay= take it for lbp, which has no points"
     )
     compare: bool = setting("photo, output and the teacher's, if available, side by side")
-    crf: Annotated[float, Field(ge=0, le=51)] = setting(
-        "of videos: H.264's constant rate factor, smaller is better"
-    )
-    smooth: Annotated[float, Field(ge=0, le=0.95)] = setting(
-        "of videos: share of the last output that stays where nothing moves, against flicker"
-    )
     listed: bool = setting("--list: the students of the package with their terms", default=False)
-    stability: bool = setting("of videos: measure flicker, into NAME-STYLE.stability.json")
     threads: Positive | None = setting("CPU threads of the student; null: all cores")
     device: StylizeDevice = setting(
         "what the student runs on; auto: the best provider of ONNX Runtime that agrees with "

@@ -2,7 +2,7 @@
 
 Three steps, each a module of its own: smooth flat regions but keep edges (iterated bilateral
 filter, Tomasi & Manduchi 1998), quantise the lightness softly and lift the colours (Winnemöller et
-al. 2006, real-time video abstraction), put ink where an extended difference of Gaussians says
+al. 2006), put ink where an extended difference of Gaussians says
 line (Winnemöller et al. 2012, XDoG).
 """
 
