@@ -6,19 +6,17 @@ import sys
 from threading import RLock
 from typing import Any
 
-from tqdm import tqdm as plain_tqdm
-from tqdm.auto import tqdm
+from tqdm import tqdm
 
 # tqdm's own lock is shared with every forked process: one that is killed while its bar writes would
 # leave all others waiting for ever.
 tqdm.set_lock(RLock())
-plain_tqdm.set_lock(tqdm.get_lock())
 
 SECONDS = 20  # from line to line in a log
 LINE = "{desc}: {percentage:.0f}% {n_fmt}/{total_fmt} [{elapsed}<{remaining}, {rate_fmt}{postfix}]"
 
 
-class Lines(plain_tqdm):
+class Lines(tqdm):
     """A bar that adds line to line, for a file or a pipe: what is written there stays."""
 
     delay: float  # seconds before the first line
@@ -51,9 +49,14 @@ def bar(total: int | None, unit: str, what: str, leave: bool = True, bytes_: boo
 
     `unit` in the singular: the rate is 1.5s/step or 3.2step/s.
     """
-    log = not sys.stderr.isatty() and "ipykernel" not in sys.modules
+    notebook = "ipykernel" in sys.modules
+    log = not sys.stderr.isatty() and not notebook
     lines = {"mininterval": SECONDS, "delay": SECONDS} | ({"bar_format": LINE} if total else {})
-    return (Lines if log else tqdm)(
+    if notebook:
+        from tqdm.auto import tqdm as lively  # imports asyncio
+    else:
+        lively = tqdm
+    return (Lines if log else lively)(
         total=total,
         unit=unit,
         desc=what,

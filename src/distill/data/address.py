@@ -9,10 +9,6 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-import fsspec
-from fsspec.asyn import AsyncFileSystem
-from fsspec.spec import AbstractFileSystem
-
 from distill.core.errors import DistillError, reason_of
 from distill.core.files import write_whole
 
@@ -177,6 +173,8 @@ class Address:
         return self._root()[0]
 
     def _root(self) -> tuple[Any, str]:
+        import fsspec  # 30 ms of every command that reads local folders alone
+
         # fsspec keeps one file system a process. Asked for again, since one that was opened before
         # a fork must not be used after it: its connections belong to the other process.
         fs, root = fsspec.core.url_to_fs(self.text)
@@ -203,6 +201,9 @@ def _find(fs: Any, root: str) -> dict[str, dict[str, Any]]:
     By the store's own `find`; fsspec's goes from folder to folder and leaves out, without a word,
     what cannot be listed.
     """
+    from fsspec.asyn import AsyncFileSystem
+    from fsspec.spec import AbstractFileSystem
+
     own = getattr(type(fs), "_find", AsyncFileSystem._find) is not AsyncFileSystem._find
     if own or type(fs).find is not AbstractFileSystem.find:
         return fs.find(root, detail=True)
