@@ -87,7 +87,7 @@ def test_it_carries_the_page_the_settings_the_students_and_the_licence(wheel):
         ("src/distill_search", "distill_search"),
         ("src/distill_sets", "distill_sets"),
         ("src/distill_video", "distill_video"),
-        ("web/networks/blazeface_short_range", "distill/networks/blazeface_short_range"),
+        ("web/networks", "distill/networks"),
     ):
         for path in (ROOT / folder).rglob("*.*"):
             if path.suffix in (".yaml", ".onnx", ".json"):

@@ -89,9 +89,9 @@ def load(student: str | Path | Run = "hayao", **settings: Any) -> Stylizer:
 
     `student` is one of `students()`, a file (.onnx, .ckpt, .safetensors), a run or its folder, or
     hub:USER/NAME of the Hugging Face Hub (hub:./DIR, a folder), which is kept in the cache.
-    `settings` are those of distill.stylize: size, device, upscale, threads, direction, face (but
-    crop), wear, overlay, faces, detector; of an ONNX file also input_range, output_range, channels,
-    layout. It needs no PyTorch. Raises DistillError.
+    `settings` are those of distill.stylize: size, device, upscale, threads, direction, strength,
+    parts, face (but crop), wear, overlay, faces, detector; of an ONNX file also input_range,
+    output_range, channels, layout. It needs no PyTorch. Raises DistillError.
 
     >>> stylize = distill.load("toon", size=64, device="cpu")
     >>> stylize(PIL.Image.new("RGB", (96, 64))).size

@@ -27,6 +27,7 @@ from distill.data.faces import FindFaces
 from distill.stylize import portraits, render
 from distill.stylize.jobs import NotWhole, StylizeJob
 from distill.stylize.onnx_student import ImageModel
+from distill.stylize.parts import lay_over
 from distill.stylize.pictures import InferenceSetup
 from distill.stylize.portraits import Square
 from distill.stylize.stickers import Followed, follow
@@ -56,6 +57,8 @@ def stylise_file(job: StylizeJob, setup: InferenceSetup) -> None:
             stylised = render.stylise_rgb(
                 picture, student, settings.size, settings.upscale, summarise
             )
+        if settings.strength < 1 or settings.parts:
+            stylised = lay_over(picture, stylised, settings, lambda _: None)
         if dress:
             stylised = dress(picture, stylised) or stylised
         return np.asarray(to_rgb(stylised))  # what is see-through becomes white

@@ -53,6 +53,16 @@ def test_a_video_and_nothing_else_is_enough(shipped_students, capsys):
 
 
 @needs_av
+def test_a_weaker_video_is_nearer_to_its_input(shipped_students):
+    video_file("clip.mp4")
+    assert run(stylize, "clip.mp4", "strength=0.25") == 0
+    stylised = small_videos.decoded("stylized/clip-hayao.mp4")
+    for have, picture in zip(stylised, small_videos.pictures(), strict=True):
+        expected = picture + 0.25 * (255.0 - 2 * picture.astype(float))
+        assert np.abs(have - expected).mean() < 6
+
+
+@needs_av
 def test_progress_shows_the_pace_and_the_time_left(shipped_students, capsys, monkeypatch):
     monkeypatch.setattr(sys.stderr, "isatty", lambda: True, raising=False)
     video_file("clip.mp4")

@@ -1,16 +1,25 @@
 """A student on pictures in memory. The one called `hayao` here gives the negative."""
 
+from threading import Thread, get_ident
+from time import sleep
+
 import numpy as np
+import onnx
 import pytest
 import torch
 from PIL import Image
 from skimage import data
 
 import distill
+from distill.core import process
 from distill.core.errors import DistillError
+from distill.core.onnx_files import ABOUT, note
+from distill.export.onnx import OnnxExporter
 from distill.stylize import __main__ as stylize
+from distill.stylize import render
+from distill.stylize.onnx_student import OnnxStudent
 from support.commands import run
-from support.stylize_setup import picture, pixels
+from support.stylize_setup import Negative, picture, pixels
 
 COLOURS = np.random.default_rng(0).integers(0, 256, (40, 48, 3), np.uint8)
 
@@ -39,6 +48,52 @@ def test_batches_are_their_pictures_one_by_one(negative):
     np.testing.assert_array_equal(np.asarray(mixed[0]), 255 - COLOURS)
     np.testing.assert_array_equal(mixed[1], 255 - COLOURS[:32])
     assert negative([]) == []
+
+
+def test_arrays_of_one_size_go_through_in_one_run(tmp_path, monkeypatch):
+    model = OnnxExporter(size=64).export(Negative())
+    for value in (model.graph.input[0], model.graph.output[0]):
+        value.type.tensor_type.shape.dim[0].dim_param = "batch"
+    shapes, run_network = [], OnnxStudent.__call__
+    monkeypatch.setattr(
+        OnnxStudent, "__call__", lambda *a: (shapes.append(a[1].shape), run_network(*a))[1]
+    )
+    for ours in (False, True):  # a file of others' gets one picture after the other
+        if ours:
+            note(model, ABOUT, "{}")
+        onnx.save(model, tmp_path / "many.onnx")
+        stylize = distill.load(tmp_path / "many.onnx", device="cpu")
+        batch = np.random.default_rng(1).integers(0, 256, (3, 256, 256, 3), np.uint8)
+        np.testing.assert_array_equal(stylize(batch), 255 - batch)
+        np.testing.assert_allclose(stylize(batch / 255), 1 - batch / 255, atol=1e-6)
+        odd = batch[:, :40, :48]  # filled up, so one by one
+        np.testing.assert_array_equal(stylize(odd), 255 - odd)
+        assert stylize(batch, size=64).shape == batch.shape
+    runs, again = [shape[0] for shape in shapes[:9]], [shape[0] for shape in shapes[12:16]]
+    assert runs == [1] * 9
+    assert again == [2, 1, 2, 1]  # more would leave the processor's cache
+
+
+def test_no_more_pictures_are_in_work_than_there_are_cores_for(shipped_students, monkeypatch):
+    monkeypatch.setattr(process, "cores", lambda: 3)
+    stylize = distill.load("hayao", device="cpu", threads=1)
+    working, most, done = set(), [], []
+
+    def slowly(photos, *_):
+        working.add(get_ident())
+        most.append(len(working))
+        sleep(0.01)
+        working.discard(get_ident())
+        return photos
+
+    monkeypatch.setattr(render, "stylise_batch", slowly)
+    crew = [Thread(target=lambda: done.append(stylize(COLOURS))) for _ in range(20)]
+    for each in crew:
+        each.start()
+    for each in crew:
+        each.join()
+    assert len(done) == 20
+    assert max(most) == 4
 
 
 def test_transparency_is_kept(negative):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import fields, is_dataclass
+from functools import cache
 from types import UnionType
 from typing import Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
 
@@ -14,6 +15,7 @@ from distill.core.errors import DistillError
 from distill.core.nodes import Node, bind, unknown_name
 
 S = TypeVar("S")
+_adapter = cache(TypeAdapter)  # one takes milliseconds
 
 
 def check(values: object, schema: type[S]) -> S:
@@ -33,7 +35,8 @@ def fit(values: object, schema: type[S], extra: Literal["forbid", "ignore"] = "f
     extra="ignore" leaves out keys that `schema` does not know: another version wrote them.
     """
     try:
-        return TypeAdapter(schema).validate_python(values, extra=extra)
+        adapter: TypeAdapter[S] = _adapter(schema)  # type: ignore[arg-type]
+        return adapter.validate_python(values, extra=extra)
     except ValidationError as error:
         raise DistillError(_explain(error, schema)) from None
 

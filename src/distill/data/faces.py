@@ -197,6 +197,14 @@ SURE, SURE_IN_TILES = 0.6, 0.8  # the page's, measured there: web/src/face_finde
 CLOSER = 2.0  # sides of a face's box: the square of the second look
 
 
+def network_file(name: str) -> Path:
+    """One of the page's networks, which come with the package."""
+    package = Path(__file__).resolve().parents[1]
+    places = (package / "networks", package.parents[1] / "web/networks")  # of a wheel, checkout
+    files = (place / name / f"{name}.onnx" for place in places)
+    return next(file for file in files if file.is_file())
+
+
 class BlazeFace:
     """An upright RGB photo (H, W, 3) to its faces with six points each, the largest first.
 
@@ -206,10 +214,7 @@ class BlazeFace:
     """
 
     def __init__(self) -> None:
-        package = Path(__file__).resolve().parents[1]
-        places = (package / "networks", package.parents[1] / "web/networks")  # of a wheel, checkout
-        files = (place / BLAZEFACE / f"{BLAZEFACE}.onnx" for place in places)
-        self._session = open_file(next(f for f in files if f.is_file()), process.compute_threads())
+        self._session = open_file(network_file(BLAZEFACE), process.compute_threads())
         middles = [
             (np.stack(np.divmod(np.arange(cells**2), cells)[::-1], 1) + 0.5).repeat(boxes, 0)
             / cells

@@ -13,6 +13,7 @@ from PIL import Image
 from distill.core import process
 from distill.core.errors import DistillError, reason_of
 from distill.core.onnx_files import (
+    ABOUT,
     COLOURS_AT,
     SUMMARY,
     free_size,
@@ -33,7 +34,7 @@ CHANGE = 1e-6  # less is float32's own rounding
 
 
 class ImageModel(Protocol):
-    """An image-to-image network: (1, 3, H, W) RGB in [0, 1] to (1, `channels`, H, W), float32.
+    """An image-to-image network: (N, 3, H, W) RGB in [0, 1] to (N, `channels`, H, W), float32.
 
     H and W divide by 32; `fixed` is (H, W) where only one size goes, else None. `colours_at` is the
     long side at which its colours are right; larger outputs take theirs from there. None: at any.
@@ -95,7 +96,10 @@ class OnnxStudent:
             dims = [dim.dim_value for dim in model_inputs(parts[0])[0].type.tensor_type.shape.dim]
             self._thumbnail = dims[:1:-1] if all(dims[2:]) else None  # width and height
         channels, runnable = self._open(free_size(network), *PROBE), free_size(network)
-        sides = [dim.dim_value for dim in self.input.type.tensor_type.shape.dim[2:4]]
+        count, *_ = axes = self.input.type.tensor_type.shape.dim or [None]
+        # Of others' files a name of that axis says little: a 1 may be written into the graph.
+        self.takes_batches = bool(count and count.dim_param) and noted(model, ABOUT) is not None
+        sides = [dim.dim_value for dim in axes[2:4]]
         if channels is None and len(sides) == 2 and all(sides):
             self.fixed = sides[0], sides[1]
             channels, runnable = self._open(network, *self.fixed), network
@@ -110,11 +114,11 @@ class OnnxStudent:
             self._session = open_session(runnable, self._threads, provider)
 
     def summary(self, photo: np.ndarray) -> np.ndarray:
-        """What it is told of a whole picture, (1, 3, H, W) of any size: (1, 64, 1, 1)."""
+        """What it is told of whole pictures, (N, 3, H, W) of any size: (N, 64, 1, 1)."""
         if self._thumbnail:  # bilinear and antialiased, as the student's own
-            channels = (Image.fromarray(channel) for channel in photo[0])
+            channels = (Image.fromarray(channel) for each in photo for channel in each)
             small = [np.asarray(c.resize(self._thumbnail, BILINEAR)) for c in channels]
-            photo = np.stack(small)[None]
+            photo = np.stack(small).reshape(*photo.shape[:2], *small[0].shape)
         return picture_call(self._summariser)(photo)
 
     def __call__(self, photo: np.ndarray, summary: np.ndarray | None = None) -> np.ndarray:

@@ -21,6 +21,7 @@ from distill.data.photos import BadPhoto, read_photo
 from distill.stylize import portraits, render
 from distill.stylize.jobs import StylizeJob
 from distill.stylize.onnx_student import ImageModel
+from distill.stylize.parts import lay_over
 from distill.stylize.portraits import Square
 from distill.stylize.stickers import Wardrobe, wardrobe
 
@@ -98,6 +99,8 @@ def pages(
         page = part
         if not unchanged:
             page = render.stylise(part, setup.student, size, upscale, squares, blend)
+            if setup.settings.strength < 1 or setup.settings.parts:
+                page = lay_over(part, page, setup.settings, say)
         if setup.wardrobe and (dressed := setup.wardrobe(part, page)) is not None:
             page = dressed
         elif setup.wardrobe:

@@ -13,7 +13,7 @@ from typing import Literal
 import numpy as np
 from PIL import Image, ImageChops
 
-from distill.core.arrays import to_array, to_picture
+from distill.core.arrays import to_array, to_batch, to_picture
 from distill.core.errors import DistillError
 from distill.stylize import guided, portraits
 from distill.stylize.onnx_student import STRIDE, ImageModel, OnnxStudent
@@ -66,17 +66,40 @@ def stylise(
         arguments = (photo, squares, lambda part: stylise(part, model, at, upscale))
         return portraits.paste(*arguments, blend)
     alpha = photo.getchannel("A")
-    # White where nothing can be seen: what is stored there may be any colour. Half see-through
-    # pixels keep theirs, or they would get a pale rim over a dark background.
-    opaque = Image.new("RGB", photo.size, "white")
-    opaque.paste(photo.convert("RGB"), mask=alpha.point(lambda value: 255 if value else 0))
-    stylised = stylise_rgb(opaque, model, size, upscale)
+    stylised = stylise_rgb(opaque(photo), model, size, upscale)
     if stylised.mode == "RGBA":
         alpha = ImageChops.multiply(alpha, stylised.getchannel("A"))
     rgb = stylised.convert("RGB")
     if alpha.getextrema() != (255, 255):
         rgb.putalpha(alpha)
     return rgb
+
+
+def opaque(photo: Image.Image) -> Image.Image:
+    """An RGB(A) photo's colours, white where nothing can be seen: those stored there may be any.
+
+    Half see-through pixels keep theirs, or they would get a pale rim over a dark background.
+    """
+    rgb = photo.convert("RGB")
+    if photo.mode == "RGBA" and (alpha := photo.getchannel("A")).getextrema() != (255, 255):
+        rgb.paste("white", mask=alpha.point(lambda value: 0 if value else 255))
+    return rgb
+
+
+def stylise_batch(
+    photos: Sequence[Image.Image], model: ImageModel, size: int | None, upscale: Upscale
+) -> list[Image.Image]:
+    """RGB photos of one size, stylised; in one run where the network takes them as they are."""
+    width, height = at = photos[0].size
+    fits = at == inference_size(at, model, size, upscale) and not (
+        width % STRIDE or height % STRIDE
+    )
+    recoloured = model.colours_at and max(at) > model.colours_at
+    if not fits or recoloured or model.fixed or upscale == "tiles" or width * height > PIECE:
+        return [stylise_rgb(photo, model, size, upscale) for photo in photos]
+    values = to_batch(photos)
+    summary = model.summary(values) if model.takes_summary else None
+    return [to_picture(output) for output in model(values, summary)]
 
 
 def stylise_rgb(

@@ -110,6 +110,7 @@ class ShippedStudent(NameSetting):
     name: str | None = setting("a student of the package; null: hayao")
 
 
+Part = Literal["faces", "people", "background"]
 StylizeDevice = Literal[
     "auto", "cpu", "cuda", "rocm", "migraphx", "coreml", "directml", "openvino", "tensorrt"
 ]
@@ -162,6 +163,12 @@ class Stylize(TakesOnnxFiles):
     blend: Literal["feathered", "poisson"] = setting(
         "of face=paste: feathered fades into the photo, poisson also takes over its colours",
         default="feathered",
+    )
+    strength: Annotated[float, Field(ge=0, le=1)] = setting(
+        "how much of the stylised picture is seen over the photo", default=1.0
+    )
+    parts: Part | list[Part] | None = setting(
+        "what is stylised: faces, people, background, or several; null: everything", default=None
     )
     wear: PathText | None = setting(
         "face=wear: a sketch; what the network makes of it is worn as a mask", default=None
