@@ -14,10 +14,11 @@ from PIL import Image
 
 from distill.core.onnx_files import free_size, split_at_summary
 from distill.core.sessions import open_session
+from distill.data.faces import Box, Face
 from distill.export.onnx import OnnxExporter
 from distill.models.students.global_statistics import thumbnail_of
 from distill.models.students.student import Student
-from distill.stylize import portraits, render, stickers
+from distill.stylize import parts, portraits, render, stickers
 from distill_lens import webpage
 from distill_video.stylised_video import Smoother
 from support.statistics_students import statistics_student
@@ -34,7 +35,16 @@ def run(tmp_path_factory):
     source = webpage.SOURCES / "src"
     sources = [
         source / f"{name}.ts"
-        for name in ("steady", "auto_size", "colours", "fit", "onnx_file", "seamless", "stickers")
+        for name in (
+            "steady",
+            "auto_size",
+            "colours",
+            "fit",
+            "onnx_file",
+            "seamless",
+            "stickers",
+            "face_oval",
+        )
     ]
     (folder / "package.json").write_text('{"type": "module"}')
     flags = [
@@ -503,3 +513,30 @@ def test_stickers_are_put_and_followed_as_stylize_does(run):
         there += [named[0][0][name].real, named[0][0][name].imag]
     p, q, s, t = np.linalg.lstsq(np.array(rows), np.array(there), rcond=None)[0]
     assert np.allclose([a, b, c, d, e, f], [p, q, -q, p, s, t])
+
+
+OVALS = """
+import { ovalOf, paint } from "./face_oval.js";
+const mask = new Float32Array(256 * 256);
+paint(given.faces.map((places) => ovalOf({ score: 1, places })), given.size, mask);
+console.log(JSON.stringify([...mask]));
+"""
+
+
+def test_the_ovals_of_faces_are_those_of_parts(run):
+    """Two level faces and one that leans, in a picture of 400 × 320, over one another."""
+    boxes = [Box(40, 60, 80, 80), Box(90, 200, 130, 130), Box(150, 260, 40, 40)]
+    spots = np.array([-20 - 15j, 20 - 12j, 1 + 2j, 25j, -40 + 0j, 40 + 2j])
+    points = [spots + 100 + 80j, spots * np.exp(0.5j) + 265 + 155j, 0.4 * spots + 280 + 170j]
+    faces = [
+        Face(box, tuple((p.real, p.imag) for p in each))
+        for box, each in zip(boxes, points, strict=True)
+    ]
+    places = [
+        [b.left, b.top, b.left + b.width, b.top + b.height, *(v for p in f.points for v in p)]
+        for b, f in zip(boxes, faces, strict=True)
+    ]
+    drawn = np.array(run(OVALS, faces=places, size={"width": 400, "height": 320}))
+    expected = parts.face_mask(faces, (400, 320))
+    assert expected.max() == 1
+    assert np.allclose(drawn.reshape(256, 256), expected, atol=1e-6)
