@@ -4,7 +4,7 @@ VENV ?= .venv
 RUN := $(VENV)/bin/python
 
 .DEFAULT_GOAL := help
-.PHONY: help install demo test test-all test-long coverage campaign killpoints fuzz mutants lint format train prepare export eval zoo benchmark lens page element docs clean
+.PHONY: help install demo test test-all test-long coverage campaign killpoints fuzz mutants lint format train prepare export eval zoo benchmark results lens page element docs clean
 
 help:  ## what can be made
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -54,6 +54,9 @@ fuzz: install  ## thousands of damaged inputs for every reader; ARGS="--readers 
 
 mutants: $(VENV)/.everything  ## change the code a little, see whether a test notices; ARGS="--parts losses --mutants 50"
 	$(RUN) campaigns/mutants.py $(ARGS)
+
+results: install  ## a table of docs/results.md; TABLE=curation ARGS="DIR=photos"; without TABLE: which there are
+	$(RUN) benchmarks/results.py $(TABLE) $(ARGS)
 
 lint: install  ## ruff, mypy and the pre-commit hooks
 	$(VENV)/bin/pre-commit run --all-files
