@@ -29,14 +29,14 @@ from distill.curate.verdicts import verdicts
 from distill.data.photos import centre_square, demo_photos, find_photos, read_photo
 from distill.data.shifts import SIDE, register
 from distill.data.split import NO_EDGES
-from distill.models.teachers.comic import ComicDrawing
-from distill.models.teachers.ink import InkDrawing
-from distill.models.teachers.neon import NeonSign
-from distill.models.teachers.oil import OilPainting
-from distill.models.teachers.pencil import PencilDrawing
-from distill.models.teachers.poster import PosterPrint
-from distill.models.teachers.toon import Toon
-from distill.models.teachers.watercolour import Watercolour
+from distill_drawings.comic import ComicDrawing
+from distill_drawings.ink import InkDrawing
+from distill_drawings.neon import NeonSign
+from distill_drawings.oil import OilPainting
+from distill_drawings.pencil import PencilDrawing
+from distill_drawings.poster import PosterPrint
+from distill_drawings.toon import Toon
+from distill_drawings.watercolour import Watercolour
 
 RIM = 16  # pixels around SIDE, so that a moved drawing shows what is there
 MOVED = (1, 2, 3, 4, 6, 8)  # pixels

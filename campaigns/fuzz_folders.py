@@ -35,13 +35,13 @@ from distill.data.takedown import report_takedown, set_with_takedown, with_taked
 from distill.data.terms import keep_terms, kept_terms, state_terms, terms_of
 from distill.eval_fid.line_scores import teacher_of
 from distill.eval_fid.training_pictures import pictures_of
-from distill.models.teachers.toon import Toon
 from distill.prepare import labelling
 from distill.prepare.pair_maker import PairJob, PairMaker, PairStore, Pictures
 from distill.prepare.set_builder import build_set
 from distill.runs import run_folder
 from distill.train import sweep_summary
 from distill.train.callbacks.reports import MetricsTable
+from distill_drawings.toon import Toon
 
 SIDE = 64
 

@@ -34,6 +34,7 @@ FILES = sorted(SOURCE.rglob("*.py"))
 # Packages beside the core, which come with it as plug-ins, and what only they speak of.
 WORDS = {
     "distill_diffusion": r"diffus",
+    "distill_drawings": r"kuwahara|xdog|watercolour",
     "distill_formats": r"coremltools|executorch|litert|mlpackage|ncnn|pnnx|tflite(?!_gles)",
     "distill_gan": r"cyclegan|pix2pix|discriminator|adversar",
     "distill_lens": r"distill\.lens|\bqr\b",

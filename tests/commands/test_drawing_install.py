@@ -111,7 +111,7 @@ def test_the_lens_is_built():
          "'skimage'); pip install scikit-image, or take detector=yunet"),
         ("train photos=.", "this command needs torch, which is not installed; pip install "
          "distill"),
-        ("prepare photos=.", "teacher._target_=distill.models.teachers.toon.Toon: needs kornia, "
+        ("prepare photos=.", "teacher._target_=distill_drawings.toon.Toon: needs kornia, "
          "which is not installed; pip install distill"),
     ],
 )  # fmt: skip

@@ -8,7 +8,7 @@ import yaml
 
 from distill.__main__ import commands
 from distill.config import compose, registry
-from distill.config.groups import choices, conf_folder, conf_folders, file_at
+from distill.config.groups import choices, conf_folders, file_at
 from distill.config.settings.commands import (
     Benchmark,
     CheckSettings,
@@ -111,7 +111,8 @@ def test_every_file_says_what_it_is(path):
 def test_help_names_every_setting(name):
     content = yaml.safe_load(file_at(f"{name}.yaml").read_text())
     text = import_module(f"{commands()[name].package}.__main__").main.help()
-    recipes = sorted((conf_folder() / "recipe").glob("*.yaml")) if name == "train" else []
+    folders = conf_folders() if name == "train" else []
+    recipes = [path for folder in folders for path in (folder / "recipe").glob("*.yaml")]
     keys = {*content, *(key for path in recipes for key in yaml.safe_load(path.read_text()))}
     keys -= {"defaults", "hydra", "discriminator", "optimizer"}  # groups, named above
     assert not [key for key in keys if not re.search(rf"\b{key}\b", text)]

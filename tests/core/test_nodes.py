@@ -5,9 +5,9 @@ import sys
 import pytest
 from torch import nn
 
+import distill_drawings
 from distill.core.errors import DistillError
 from distill.core.nodes import check_part, class_of
-from distill.models import teachers
 
 PACKAGE = "distill.models.students"
 GONE, REFUSED = "no such class; a run names the classes of the version", "refused; only classes of"
@@ -40,9 +40,9 @@ def test_any_other_is_refused_in_one_line(name, said):
 def test_a_package_that_a_class_needs_and_is_not_installed_is_named(monkeypatch):
     """Which resolve_name alone would hide: to it the module is not there."""
     monkeypatch.setitem(sys.modules, "kornia", None)
-    monkeypatch.delitem(sys.modules, "distill.models.teachers.toon", raising=False)
-    monkeypatch.delattr(teachers, "toon", raising=False)
+    monkeypatch.delitem(sys.modules, "distill_drawings.toon", raising=False)
+    monkeypatch.delattr(distill_drawings, "toon", raising=False)
     with pytest.raises(DistillError) as error:
-        class_of("teacher", {"_target_": "distill.models.teachers.toon.Toon"})
+        class_of("teacher", {"_target_": "distill_drawings.toon.Toon"})
     said = "needs kornia, which is not installed; pip install distill"
-    assert str(error.value) == f"teacher._target_=distill.models.teachers.toon.Toon: {said}"
+    assert str(error.value) == f"teacher._target_=distill_drawings.toon.Toon: {said}"

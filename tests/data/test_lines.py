@@ -12,7 +12,7 @@ from distill.config import compose
 from distill.config.registry import schema_of
 from distill.core.errors import DistillError
 from distill.data import loaders
-from distill.models.teachers.toon import Toon
+from distill_drawings.toon import Toon
 
 
 @pytest.fixture(scope="module")

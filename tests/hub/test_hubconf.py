@@ -11,7 +11,7 @@ import torch
 from distill.core.errors import DistillError
 from distill.hub.published_student import PublishedStudent
 from distill.models import checkpoint, network_file, zoo
-from distill.models.teachers.toon import Toon
+from distill_drawings.toon import Toon
 from support.students_on_file import distilled, settings_of_student
 
 ROOT = Path(__file__).parents[2]

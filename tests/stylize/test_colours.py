@@ -18,9 +18,9 @@ from distill.export.fp16 import halved
 from distill.export.onnx import OnnxExporter
 from distill.models import network_file, zoo
 from distill.models.teachers.animegan2 import AnimeGANv2
-from distill.models.teachers.toon import Toon
 from distill.stylize import render
 from distill.stylize.onnx_student import OnnxStudent
+from distill_drawings.toon import Toon
 from support.statistics_students import PLAIN
 from support.students_on_file import STYLE, settings_of_student
 

@@ -236,7 +236,7 @@ def test_the_teacher_stands_beside_its_student(shipped_students):
     import torch
 
     from distill.core.images import to_tensor
-    from distill.models.teachers.toon import Toon
+    from distill_drawings.toon import Toon
 
     put("photo.png", picture(100, 70))
     assert run(stylize, "photo.png", "style=toon", "compare=true") == 0

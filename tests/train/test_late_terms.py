@@ -10,9 +10,9 @@ from distill.config import compose
 from distill.config.settings.training import Train
 from distill.models.students.student import Student
 from distill.models.teachers.teacher import Teacher
-from distill.models.teachers.toon import Toon
 from distill.train import student_training, tuning
 from distill.train.distillation import DistillModule
+from distill_drawings.toon import Toon
 from support.commands import go
 from support.last_checkpoints import differences, saved
 

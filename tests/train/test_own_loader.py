@@ -12,7 +12,7 @@ from torch.utils.data import DataLoader, TensorDataset
 import distill
 from distill.core.errors import DistillError
 from distill.data.datamodule import LoaderData
-from distill.models.teachers.toon import Toon
+from distill_drawings.toon import Toon
 
 PHOTO = torch.rand(2, 3, 64, 64, generator=torch.Generator().manual_seed(1))
 LEVELS = (PHOTO * 255).round().byte()

@@ -68,9 +68,10 @@ def why_left_out(group: str, choice: str) -> str:
     return ""
 
 
-def conf_folders() -> list[Path]:
-    """The folders conf/ of all plug-ins."""
-    folders = (place / "conf" for package in plugins() for place in _places(package))
+def conf_folders(ours: bool = False) -> list[Path]:
+    """The folders conf/ of all plug-ins, or of those that come with distill."""
+    packages = shipped()[1:] if ours else plugins()
+    folders = (place / "conf" for package in packages for place in _places(package))
     return [folder for folder in folders if folder.is_dir()]
 
 

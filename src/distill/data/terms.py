@@ -24,6 +24,7 @@ from distill.config.registry import settings_of
 from distill.config.settings.base import LicenceSettings
 from distill.config.settings.networks import Description, StudentDescription
 from distill.config.settings.training import PhotoSource, Prepare, SetCard, Train, Training
+from distill.core import plugins
 from distill.core.errors import DistillError, counted
 from distill.core.files import git_blob_id, home_path, sha256, write_json
 from distill.core.onnx_files import noted, read_graph
@@ -396,6 +397,7 @@ def _of_teacher(
 @cache
 def _published() -> list[dict[str, Any]]:
     """The shipped styles whose weights' terms are known."""
-    files = sorted((conf_folder() / "style").glob("*.yaml"))
+    folders = [conf_folder(), *plugins.conf_folders(ours=True)]
+    files = [path for folder in folders for path in sorted((folder / "style").glob("*.yaml"))]
     styles = (yaml.safe_load(path.read_text())["style"] for path in files)
     return [each for each in styles if each["licence"] not in PLACEHOLDERS]

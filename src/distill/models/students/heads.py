@@ -18,8 +18,8 @@ from torch import Tensor, nn
 
 from distill.core.errors import DistillError
 from distill.core.images import black_hat, luma
+from distill.models.kmeans import means
 from distill.models.students.photo_palette import PhotoPalette
-from distill.models.teachers.poster import means
 
 MOST = 32  # inks
 NEAREST = 30.0  # logits per squared distance between a colour and an ink

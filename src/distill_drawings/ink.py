@@ -10,8 +10,8 @@ from dataclasses import dataclass
 
 from torch import Tensor
 
-from distill.models.teachers import abstraction as ab
-from distill.models.teachers.abstraction import Amount, Colour, Positive
+from distill_drawings import abstraction as ab
+from distill_drawings.abstraction import Amount, Colour, Positive
 
 
 @dataclass(eq=False, repr=False)

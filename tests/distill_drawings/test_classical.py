@@ -1,6 +1,7 @@
 """The classical styles: one tester for all of them, and each against its paper's formulas."""
 
 from dataclasses import fields
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -9,26 +10,26 @@ from scipy import ndimage, stats
 from skimage import color, data
 from torch import Tensor
 
+import distill_drawings
 from distill.config import compose
-from distill.config.groups import conf_folder
 from distill.config.settings.training import Train
 from distill.core.errors import DistillError
 from distill.core.terms import Licence
 from distill.models import build
-from distill.models.teachers import abstraction as ab
-from distill.models.teachers.comic import ComicDrawing
-from distill.models.teachers.ink import InkDrawing
-from distill.models.teachers.neon import NeonSign
-from distill.models.teachers.oil import OilPainting
-from distill.models.teachers.pencil import match_histogram, strokes
-from distill.models.teachers.poster import PosterPrint
-from distill.models.teachers.toon import Toon
-from distill.models.teachers.watercolour import Watercolour
+from distill_drawings import abstraction as ab
+from distill_drawings.comic import ComicDrawing
+from distill_drawings.ink import InkDrawing
+from distill_drawings.neon import NeonSign
+from distill_drawings.oil import OilPainting
+from distill_drawings.pencil import match_histogram, strokes
+from distill_drawings.poster import PosterPrint
+from distill_drawings.toon import Toon
+from distill_drawings.watercolour import Watercolour
 
 STYLES = {
     path.stem: compose.load("train", [f"style={path.stem}"], Train)
-    for path in sorted((conf_folder() / "style").glob("*.yaml"))
-    if "source: distill." in path.read_text() and path.stem != "toon"
+    for path in sorted((Path(distill_drawings.__file__).parent / "conf/style").glob("*.yaml"))
+    if path.stem != "toon"
 }
 PHOTO = torch.from_numpy(data.astronaut()[:192, 128:320] / 255).float().movedim(-1, 0)[None]
 

@@ -14,8 +14,8 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from distill.models.teachers import abstraction as ab
-from distill.models.teachers.abstraction import Amount, Colour, Positive
+from distill_drawings import abstraction as ab
+from distill_drawings.abstraction import Amount, Colour, Positive
 
 DIRECTIONS = 8
 

@@ -13,8 +13,8 @@ import kornia
 import torch
 from torch import Tensor
 
-from distill.models.teachers import abstraction as ab
-from distill.models.teachers.abstraction import Amount, Positive
+from distill_drawings import abstraction as ab
+from distill_drawings.abstraction import Amount, Positive
 
 
 @dataclass(eq=False, repr=False)

@@ -4,7 +4,7 @@ import torch
 from skimage import data
 from torch import Tensor
 
-from distill.models.teachers.toon import Ink, Quantise, Smooth, Toon
+from distill_drawings.toon import Ink, Quantise, Smooth, Toon
 
 
 @pytest.fixture(scope="module")
