@@ -383,7 +383,7 @@ def test_bad_input_is_one_line_and_leaves_nothing(
 
 @pytest.mark.slow
 def test_a_pushed_student_is_loaded_by_its_place(tmp_path, monkeypatch):
-    from distill.hub import __main__ as hub
+    from distill_hub import __main__ as hub
 
     monkeypatch.chdir(tmp_path)
     distill.student_network("toon").save("toon.safetensors")

@@ -22,7 +22,7 @@ from distill.core.images import to_float, to_image, to_tensor
 from distill.core.onnx_files import flush_subnormals, load_model
 from distill.core.sessions import open_session, picture_call
 from distill.eval_fid.whole_pictures import Infer
-from distill.hub.published_student import PublishedStudent
+from distill.runs.published_student import PublishedStudent
 from distill.metrics import complexity
 from distill.metrics.nonzero_weights import ALIVE
 from distill.models import checkpoint

@@ -25,7 +25,6 @@ COMMANDS = {
     "benchmark": "compare the speed of networks on this machine",
     "check": "report what in an ONNX file a phone, lens or page cannot run",
     "stylize": "stylize pictures with a student",
-    "hub": "push students and sets of pairs to the Hugging Face Hub, or pull",
 }
 
 

@@ -22,8 +22,8 @@ from distill.config.registry import schema_of
 from distill.config.settings.commands import EvalFid, Export, Stylize
 from distill.config.settings.training import Prepare, Train
 from distill.core.errors import DistillError
-from distill.core.files import cache_folder, home_path
-from distill.core.plugins import name_plugins
+from distill.core.files import home_path
+from distill.core.plugins import name_plugins, values
 from distill.models import zoo
 from distill.runs.run_folder import Run
 
@@ -31,11 +31,11 @@ if TYPE_CHECKING:
     from torch import Tensor, nn
 
     from distill.data.datamodule import DistillData, LoaderData
-    from distill.hub.published_student import PublishedStudent
     from distill.losses.term import LossTerm
     from distill.metrics.metric import Metric
     from distill.models.students.student import Student
     from distill.models.teachers.teacher import Teacher
+    from distill.runs.published_student import PublishedStudent
     from distill.stylize.stylizer import Stylizer
     from distill.train.distillation import DistillModule
 
@@ -52,7 +52,7 @@ _MODULES = {  # of the classes that need PyTorch, or much else
     "LoaderData": "data.datamodule",
     "LossTerm": "losses.term",
     "Metric": "metrics.metric",
-    "PublishedStudent": "hub.published_student",
+    "PublishedStudent": "runs.published_student",
     "Student": "models.students.student",
     "Stylizer": "stylize.stylizer",
     "Teacher": "models.teachers.teacher",
@@ -204,8 +204,8 @@ def student_network(student: str | Path | Run | None = None, **settings: Any) ->
     >>> loss.backward()
     """
     from distill.data.terms import terms_of_run
-    from distill.hub.published_student import PublishedStudent
     from distill.models.network_file import description
+    from distill.runs.published_student import PublishedStudent
     from distill.train.first_weights import new_student
 
     if student in choices("student"):
@@ -295,16 +295,14 @@ def _file_of(student: str | Path | Run) -> Path:
     path = _path(student)
     if student in zoo.shipped():
         return zoo.find(str(student))
-    if isinstance(student, str) and student.startswith("hub:"):
-        from distill.hub.published_student import pull_student
-        from distill.hub.transfer import remote_of
+    scheme, colon, name = str(student).partition(":")
+    for fetch in values("students", scheme) if colon else ():
+        from distill.core.nodes import class_of
 
-        repo = student.removeprefix("hub:")
-        path = cache_folder() / "hub" / f"{repo.replace('/', '--')}.safetensors"
-        pull_student(remote_of(repo, "model"), path, replace=True)
-    elif path.is_dir():
+        return class_of(f"students.{scheme}", {"_target_": fetch})(name)
+    if path.is_dir():
         return Run(path).checkpoint("best")
-    elif not path.is_file():
+    if not path.is_file():
         raise DistillError(
             f"{student}: no such file or run, and no student of this package (there are: "
             f"{', '.join(zoo.shipped())}); one on the Hub is hub:USER/NAME"
@@ -316,8 +314,8 @@ def _subject(student: nn.Module, settings: Export) -> Any:
     """What is exported of a network in memory, whose mode and device stay as they are."""
     from distill.data.terms import terms_of_run
     from distill.export import subject
-    from distill.hub.published_student import PublishedStudent
     from distill.models.build import untrained
+    from distill.runs.published_student import PublishedStudent
     from distill.train.distillation import DistillModule
 
     if isinstance(student, PublishedStudent):

@@ -5,8 +5,8 @@ import json
 import pytest
 
 from distill.export import __main__ as export
-from distill.hub import __main__ as hub
 from distill.prepare import __main__ as prepare
+from distill_hub import __main__ as hub
 from distill_lens import __main__ as lens
 from support.commands import SMALL, go, run
 

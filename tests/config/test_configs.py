@@ -15,11 +15,11 @@ from distill.config.settings.commands import (
     Curate,
     EvalFid,
     Export,
-    HubSettings,
     Stylize,
 )
 from distill.config.settings.training import Prepare, Train
 from distill.core.errors import DistillError
+from distill_hub.settings import HubSettings
 from distill_lens.settings import Lens
 from distill_scale.settings import ShardSettings
 

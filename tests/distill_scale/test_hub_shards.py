@@ -11,8 +11,8 @@ from PIL import Image
 
 from distill.core.files import sha256
 from distill.data.address import Address
-from distill.hub import __main__ as hub
 from distill.prepare import __main__ as prepare
+from distill_hub import __main__ as hub
 from distill_scale.packed.shard_index import read_rows_of, read_shard_row, write_part
 from distill_scale.shards import __main__ as shards
 from support.commands import SMALL, run

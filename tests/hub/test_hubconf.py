@@ -9,8 +9,8 @@ import pytest
 import torch
 
 from distill.core.errors import DistillError
-from distill.hub.published_student import PublishedStudent
 from distill.models import checkpoint, network_file, zoo
+from distill.runs.published_student import PublishedStudent
 from distill_drawings.toon import Toon
 from support.students_on_file import distilled, settings_of_student
 

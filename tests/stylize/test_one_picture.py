@@ -20,9 +20,9 @@ from distill.core.sessions import open_session, picture_call
 from distill.export.format import Float32
 from distill.export.onnx import OnnxExporter
 from distill.export.snippets import snippets_of
-from distill.hub.published_student import PublishedStudent
 from distill.models.batchnorm import fold_batchnorm
 from distill.models.teachers.teacher import at_any_size
+from distill.runs.published_student import PublishedStudent
 from distill.stylize import __main__ as stylize
 from support.commands import run
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 from pydantic import ByteSize, Field, NonNegativeInt, PositiveFloat
 
@@ -17,7 +17,6 @@ from distill.config.settings.base import (
     Paths,
     PathText,
     Positive,
-    RunName,
     Settings,
     TakedownSettings,
     TeacherNode,
@@ -25,6 +24,7 @@ from distill.config.settings.base import (
 )
 from distill.config.settings.networks import Decoder, StyleSettings
 from distill.config.settings.training import Budget
+from distill.core.moved import moved_names
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -267,35 +267,6 @@ class Curate(Settings):
 
 
 @dataclass(frozen=True, kw_only=True)
-class PublishedPairs(Settings):
-    """A set of pairs on this machine."""
-
-    root: PathText | None = setting(
-        "a set of pairs instead: what is pushed, or where it is pulled to"
-    )
-
-
-@dataclass(frozen=True, kw_only=True)
-class HubSettings(Settings):
-    """distill.hub; `inputs` are no setting but the word beside the settings, push or pull."""
-
-    run: RunName | None = setting("name of the run whose student is pushed; null: the latest")
-    runs: PathText = setting("folder of all runs")
-    checkpoint: Literal["best", "last"] = setting("of that run")
-    model: PathText | None = setting(
-        "a student's file: what is pushed (.safetensors, .ckpt), or where it is pulled to"
-    )
-    data: PublishedPairs
-    repo: PathText | None = setting("USER/NAME on the Hub, or a folder: ./DIR, /DIR, ~/DIR")
-    revision: str | None = setting("branch, tag or commit there; null: main")
-    private: bool = setting("of a repository that the push creates; false: everybody sees it")
-    replace: bool = setting("replace files of other content")
-    licence: LicenceSettings
-    takedown: TakedownSettings = field(default_factory=TakedownSettings)
-    inputs: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True, kw_only=True)
 class Benchmark(Settings):
     """distill.benchmark; `inputs` are no setting but what stands beside the settings."""
 
@@ -321,3 +292,7 @@ class Benchmark(Settings):
     rounds: Annotated[int, Field(ge=2)] = setting("turns of each model")
     output: PathText = setting("folder of the figures; also -o DIR")
     inputs: tuple[str, ...] = ()
+
+
+if not TYPE_CHECKING:  # a checker would take any name
+    __getattr__ = moved_names(__name__)

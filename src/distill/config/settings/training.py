@@ -314,7 +314,7 @@ class SetCard(NameSetting):
     """Whether a set gets a card, and what only its owner knows of the photos."""
 
     name: bool = setting(
-        "true: write a card into the set, README.md and a sheet of pairs, for distill.hub push"
+        "true: write a card into the set, README.md and a sheet of pairs, to publish it with"
     )
     licence: str | None = setting("of the photos, as in 'CC BY 4.0'")
     source: str | None = setting("where the photos come from, an address or words")

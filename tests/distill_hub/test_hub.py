@@ -9,10 +9,10 @@ import torch
 import yaml
 from PIL import Image
 
-from distill.hub import __main__ as hub
 from distill.models import network_file
 from distill.prepare import __main__ as prepare
 from distill.stylize import __main__ as stylize
+from distill_hub import __main__ as hub
 from support.commands import SMALL, go, run
 from support.hub_stand_in import HubStandIn, as_typed
 from support.students_on_file import distilled, settings_of_student

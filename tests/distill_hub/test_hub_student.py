@@ -15,8 +15,9 @@ import yaml
 from distill.core.errors import DistillError
 from distill.core.terms import Licence, Terms
 from distill.data.cards import terms
-from distill.hub.published_student import PublishedStudent, student_card
 from distill.models import network_file
+from distill.runs.published_student import PublishedStudent
+from distill_hub.published_student import student_card
 from support.gan_runs import RESNET, built, settings
 from support.students_on_file import distilled, settings_of_student
 
@@ -81,7 +82,7 @@ def test_what_is_no_student_ends_in_one_line(tmp_path):
 @pytest.mark.campaign
 def test_the_recipes_are_known_without_a_command(file):
     code = (
-        "import sys; from distill.hub.published_student import PublishedStudent as P; "
+        "import sys; from distill_hub.published_student import PublishedStudent as P; "
         "print(P.of(sys.argv[1]).description.recipe, 'huggingface_hub' in sys.modules)"
     )
     done = subprocess.run([sys.executable, "-c", code, str(file)], capture_output=True, text=True)
@@ -166,9 +167,9 @@ def test_one_licence_of_several_where_it_is_all_there_is_to_say():
 
 @pytest.fixture
 def hub():
-    """distill.hub.hub_student, where the extra `hub` is installed."""
+    """distill_hub.hub_student, where the extra `hub` is installed."""
     pytest.importorskip("huggingface_hub")
-    from distill.hub import hub_student
+    from distill_hub import hub_student
 
     return hub_student
 
@@ -264,6 +265,6 @@ def test_pushed_to_the_last_step_before_a_network(hub, file, tmp_path, monkeypat
 
 def test_without_the_library_one_line_says_what_to_install(monkeypatch):
     monkeypatch.setitem(sys.modules, "huggingface_hub", None)
-    monkeypatch.delitem(sys.modules, "distill.hub.hub_student", raising=False)
+    monkeypatch.delitem(sys.modules, "distill_hub.hub_student", raising=False)
     with pytest.raises(DistillError, match=r"pip install 'distill\[hub\]'"):
-        __import__("distill.hub.hub_student")
+        __import__("distill_hub.hub_student")

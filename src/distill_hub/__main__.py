@@ -20,12 +20,12 @@ Everything, with its value: python -m distill.hub --cfg job
 from __future__ import annotations
 
 from distill.config.command import command
-from distill.config.settings.commands import HubSettings
+from distill_hub.settings import HubSettings
 
 
 @command("hub", HubSettings, files=True)
 def main(settings: HubSettings) -> None:
-    from distill.hub import pushing
+    from distill_hub import pushing
 
     pushing.carry_out(settings)
 

@@ -23,8 +23,8 @@ from distill.data.manifest import MANIFEST, SUMS, TEACHER, TERMS, writing
 from distill.data.photo_table import PHOTOS
 from distill.data.takedown import note_published, set_with_takedown
 from distill.data.terms import kept_terms
-from distill.hub import transfer
-from distill.hub.transfer import Remote
+from distill_hub import transfer
+from distill_hub.transfer import Remote
 
 LAST = (MANIFEST, SUMS)  # a set without them is none yet
 

@@ -11,17 +11,17 @@ from typing import Any, Self
 from distill.core.errors import needed
 from distill.core.files import write_whole
 from distill.data.terms import described_terms
-from distill.hub.published_student import (
+from distill.models.network_file import read_network_file
+from distill.runs.published_student import PublishedStudent
+from distill_hub.published_student import (
     CARD,
     LIBRARY,
     TAGS,
     TASK,
     WEIGHTS,
-    PublishedStudent,
     student_card,
     write_weights,
 )
-from distill.models.network_file import read_network_file
 
 with needed("students on the Hub need huggingface_hub", "pip install 'distill[hub]'"):
     from huggingface_hub import ModelCard, PyTorchModelHubMixin, hf_hub_download

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from distill.core.errors import DistillError
-from distill.hub import transfer
-from distill.hub.transfer import FolderRemote, HubRemote, Remote, remote_of
+from distill_hub import transfer
+from distill_hub.transfer import FolderRemote, HubRemote, Remote, remote_of
 from support.hub_stand_in import LARGE, HubStandIn, as_typed
 
 LAST = ("last.json", transfer.SUMS)

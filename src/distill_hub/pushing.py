@@ -4,17 +4,18 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from distill.config.settings.commands import HubSettings
 from distill.core.errors import DistillError
 from distill.core.files import home_path
 from distill.core.next_step import next_step
 from distill.data.address import is_address
 from distill.data.takedown import note_published
 from distill.data.terms import state_terms
-from distill.hub.published_set import pull_set, push_set
-from distill.hub.published_student import PublishedStudent, pull_student, push_student
-from distill.hub.transfer import Kind, remote_of
+from distill.runs.published_student import PublishedStudent
 from distill.runs.run_folder import Run, run_named
+from distill_hub.published_set import pull_set, push_set
+from distill_hub.published_student import pull_student, push_student
+from distill_hub.settings import HubSettings
+from distill_hub.transfer import Kind, remote_of
 
 
 def carry_out(settings: HubSettings) -> None:

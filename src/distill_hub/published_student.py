@@ -1,108 +1,27 @@
-"""A student by itself, with what its file says of it, and what is published of it: weights,
-config.json, a sheet of samples and the card, which says how it is used and under whose terms."""
+"""What is published of a student: weights, config.json, a sheet of samples and the card, which says
+how it is used and under whose terms."""
 
 from __future__ import annotations
 
-import json
-from dataclasses import asdict, replace
+from dataclasses import asdict
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Self
 
 import torch
-from torch import Tensor, nn
 
-from distill.config import compose
-from distill.config.registry import schema_of
-from distill.config.settings.networks import Description, StudentDescription
-from distill.config.settings.training import Train
 from distill.core.errors import DistillError, counted
-from distill.core.files import home_path, scratch_folder, write_json, write_whole
+from distill.core.files import cache_folder, scratch_folder, write_json, write_whole
 from distill.core.images import sheet, to_tensor
-from distill.core.state_dicts import load_state, tensors_in_graph
 from distill.data.cards.terms import front_matter, licence_entries, one_line, terms_section
 from distill.data.photos import centre_square, demo_photos, read_photo
-from distill.data.terms import described_terms, terms_of
-from distill.hub import transfer
-from distill.hub.transfer import FolderRemote, Remote
+from distill.data.terms import described_terms
 from distill.metrics import complexity
-from distill.models import zoo
-from distill.models.checkpoint import load_student
 from distill.models.network_file import (
-    description,
-    is_network_file,
     read_network_file,
-    untrained_network,
-    write_network,
 )
-from distill.models.students.student import Student
-from distill.models.teachers.teacher import at_any_size
-from distill.runs.run_folder import Run
-
-
-class PublishedStudent(nn.Module):
-    """(N, 3, H, W) RGB in [0, 1] to (N, 3 or 4, H, W) in [0, 1], of any size.
-
-    `description` says what builds the student and where it comes from, as models.network_file has
-    it; `student` is the network itself, None: an untrained one. Sides that 32 does not divide are
-    filled up at the right and lower edge, and cut again.
-
-    >>> photo = torch.rand(1, 3, 100, 90)
-    >>> distill.student_network("hayao")(photo).shape
-    torch.Size([1, 3, 100, 90])
-    """
-
-    def __init__(self, description: Description, student: nn.Module | None = None) -> None:
-        super().__init__()
-        network = student or untrained_network(description)
-        if not isinstance(network, Student) or not isinstance(description, StudentDescription):
-            raise DistillError(
-                f"a network of recipe={description.recipe}, expected a student, of recipe=distill"
-            )
-        self.description = description
-        self.student = network
-        self.eval()
-
-    def forward(self, photo: Tensor) -> Tensor:
-        return at_any_size(self.student, photo)
-
-    @classmethod
-    def of(cls, path: str | Path, checkpoint: str = "best") -> Self:
-        """That of a run's folder, of a .ckpt, or of a .safetensors of distill.export.
-
-        Of a folder `checkpoint` is best (last where there is none) or last. Raises DistillError.
-        """
-        where = home_path(path)
-        if where.is_dir():
-            where = Run(where).checkpoint(checkpoint)
-        if is_network_file(where):
-            network, about = read_network_file(where)
-            if (terms := terms_of(where)) != described_terms(about):
-                about = replace(about, terms=terms.plain())
-        else:
-            network, trained = load_student(where)
-            about = replace(description(trained), terms=terms_of(where).plain())
-        try:
-            return cls(about, network)
-        except DistillError as error:
-            raise DistillError(f"{where}: {error}") from error
-
-    @classmethod
-    def shipped(cls, name: str) -> Self:
-        """That of the package with this name, as its ONNX file has it: BatchNorm is folded."""
-        path = zoo.find(name)
-        words = json.loads(path.with_suffix(".json").read_text())["settings"]
-        settings = compose.load("train", ["encoder.weights=none", *words], schema_of)
-        assert isinstance(settings, Train)
-        about = replace(description(settings), folded=True, terms=terms_of(path).plain())
-        network = untrained_network(about)
-        load_state(network, tensors_in_graph(path), path)
-        return cls(about, network)
-
-    def save(self, target: str | Path) -> None:
-        """Write the file that `of` reads, and `init=FILE` of distill.train."""
-        write_network(self.student, self.description, home_path(target))
-
+from distill.runs.published_student import PublishedStudent
+from distill_hub import transfer
+from distill_hub.transfer import FolderRemote, Remote
 
 WEIGHTS, CONFIG, CARD, SHEET = "model.safetensors", "config.json", "README.md", "sheet.jpg"
 SIDE, SHOWN = 256, 4  # pixels of the sheet's photos, and that MACs are counted at; photos
@@ -115,7 +34,7 @@ INHERITED = (
 )
 USE = """\
 ```python
-from distill.hub.hub_student import HubStudent  # pip install 'distill[hub]'
+from distill_hub.hub_student import HubStudent  # pip install 'distill[hub]'
 
 student = HubStudent.from_pretrained("{repo}")  # or the folder these files lie in
 stylised = student(photo)  # (N, 3, H, W) RGB in [0, 1], any size
@@ -173,6 +92,13 @@ def pull_student(place: Remote, target: Path, replace: bool) -> None:
         read_network_file(scratch / WEIGHTS)
         (scratch / WEIGHTS).replace(target)
     print(f"student: {target}")
+
+
+def fetch(repo: str) -> Path:
+    """The file of a student on the Hub, in the cache; it is fetched where it is not there."""
+    path = cache_folder() / "hub" / f"{repo.replace('/', '--')}.safetensors"
+    pull_student(transfer.remote_of(repo, "model"), path, replace=True)
+    return path
 
 
 def student_card(student: PublishedStudent, repo: str = "USER/NAME", sheet: str = "") -> str:
