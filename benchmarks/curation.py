@@ -22,13 +22,13 @@ from scipy import ndimage
 from skimage import feature
 
 from distill.config import compose
-from distill.config.settings.commands import Curate, CurationLimits
 from distill.core.images import to_image, to_tensor
-from distill.curate import pair_scores
-from distill.curate.verdicts import verdicts
 from distill.data.photos import centre_square, demo_photos, find_photos, read_photo
 from distill.data.shifts import SIDE, register
 from distill.data.split import NO_EDGES
+from distill_curate import pair_scores
+from distill_curate.settings import Curate, CurationLimits
+from distill_curate.verdicts import verdicts
 from distill_drawings.comic import ComicDrawing
 from distill_drawings.ink import InkDrawing
 from distill_drawings.neon import NeonSign

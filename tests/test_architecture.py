@@ -12,7 +12,7 @@ import pytest
 
 SOURCE = Path(__file__).parents[1] / "src" / "distill"
 COMMANDS = (
-    *("train", "prepare", "curate"),
+    *("train", "prepare"),
     *("export", "eval_fid", "stylize", "check", "benchmark"),
 )
 FLOORS = [  # a package imports those of the floors before its own, and none of its own floor
@@ -22,7 +22,7 @@ FLOORS = [  # a package imports those of the floors before its own, and none of 
     {"models"},
     {"data"},
     {"runs"},
-    {"prepare", "curate", "export"},
+    {"prepare", "export"},
     {"eval_fid", "train", "stylize", "benchmark"},
 ]
 FLOOR_OF = {name: number for number, names in enumerate(FLOORS) for name in names}
@@ -33,6 +33,7 @@ DOTTED_ALONE = re.compile(r"^distill(?:\.\w+)+\.?$")  # a module or class, as `_
 FILES = sorted(SOURCE.rglob("*.py"))
 # Packages beside the core, which come with it as plug-ins, and what only they speak of.
 WORDS = {
+    "distill_curate": r"distill\.curate",
     "distill_diffusion": r"diffus",
     "distill_drawings": r"kuwahara|xdog|watercolour",
     "distill_formats": r"coremltools|executorch|litert|mlpackage|ncnn|pnnx|tflite(?!_gles)",

@@ -18,7 +18,6 @@ from distill.core.plugins import PluginCommand
 
 COMMANDS = {
     "prepare": "turn photos into training pairs, by a teacher or as sketches",
-    "curate": "find pairs that do not fit, on a page to look through",
     "train": "train a network from pictures; run it again to resume",
     "export": "write a run as a checked ONNX file, and in other formats",
     "eval_fid": "score a run against its teacher, or one folder against another",

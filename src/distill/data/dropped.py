@@ -48,7 +48,7 @@ def drop_list(
 
     `photos` are those there now, `rows` what the set knows of photos, `pairs` its pairs. What
     `drop` names is read once, for its content; others where they have as many bytes. Of pairs that
-    distill.curate leaves out the content is not kept: of two copies it may leave out one.
+    are left out for other reasons the content is not kept: of two copies it may leave out one.
     """
     meanings = _meanings({*kept, *drop, *restore}, photos, rows, {*pairs})
     restore = [line for line in restore if line not in drop]  # of both, out is meant

@@ -5,7 +5,6 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from distill.config.settings.commands import Curate
 from distill.config.settings.training import PhotoSource
 from distill.core.errors import DistillError
 from distill.core.files import home_path, real_path
@@ -99,7 +98,7 @@ def photos_in_manifest(settings: PhotoSource, root: Path) -> dict[str, Any]:
     }
 
 
-def drop_lists(settings: PhotoSource | Curate) -> dict[str, Path | None]:
+def drop_lists(settings: Any) -> dict[str, Path | None]:
     """The files of drop=FILE and restore=FILE, None without one. Raises DistillError."""
     named = {"drop": settings.drop, "restore": settings.restore}
     files = {key: home_path(file) if file else None for key, file in named.items()}

@@ -102,7 +102,7 @@ def check(settings: Train) -> None:
             if file:
                 raise DistillError(
                     f"{key}={file}: nothing is labelled here, the pairs are taken as they are; "
-                    f"python -m distill.curate data.root={settings.data.root} {key}={file} or, of "
+                    f"distill curate data.root={settings.data.root} {key}={file} or, of "
                     f"a set of distill.prepare, that command with {key}={file} changes them"
                 )
         return

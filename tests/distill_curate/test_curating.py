@@ -10,15 +10,15 @@ import pytest
 from PIL import Image
 
 from distill.config import compose
-from distill.config.settings.commands import Curate
 from distill.core import onnx_files
 from distill.core.errors import DistillError
-from distill.curate import __main__ as curate
-from distill.curate import curating, pair_scores
 from distill.data.pairs import find_pairs
 from distill.data.photos import centre_square
 from distill.models import zoo
 from distill.stylize.onnx_student import OnnxStudent
+from distill_curate import __main__ as curate
+from distill_curate import curating, pair_scores
+from distill_curate.settings import Curate
 from support.commands import run
 from support.textures import texture
 

@@ -11,14 +11,10 @@ from pathlib import Path
 
 import numpy as np
 
-from distill.config.settings.commands import Curate, PairsFolder
+from distill.config.settings.commands import PairsFolder
 from distill.core.errors import DistillError, counted
 from distill.core.files import home_path, real_path, room_in, write_whole
 from distill.core.next_step import same_settings
-from distill.curate.curation_page import SORTED_BY, write_page
-from distill.curate.pair_scores import available_landmarks, measure
-from distill.curate.style_change import style_change
-from distill.curate.verdicts import Verdict, verdicts
 from distill.data.dropped import content_line, drop_list
 from distill.data.duplicates import find_near_duplicates
 from distill.data.pairs import Pair, find_pairs
@@ -27,6 +23,11 @@ from distill.data.photos import Photo, Side
 from distill.data.sources import drop_lists
 from distill.data.split import NO_EDGES
 from distill.data.takedown import report_takedown
+from distill_curate.curation_page import SORTED_BY, write_page
+from distill_curate.pair_scores import available_landmarks, measure
+from distill_curate.settings import Curate
+from distill_curate.style_change import style_change
+from distill_curate.verdicts import Verdict, verdicts
 
 OUTPUT = "data/curation"
 MUCH = 0.3  # share left out that is more often wrong limits than a bad set

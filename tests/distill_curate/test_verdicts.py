@@ -5,13 +5,13 @@ import pytest
 import torch
 
 from distill.config import compose
-from distill.config.settings.commands import Curate
-from distill.curate import pair_scores
-from distill.curate.pair_scores import moved
-from distill.curate.style_change import BLOCK, StyleChange, distances, folded
-from distill.curate.verdicts import verdicts
 from distill.data.faces import Box, Face
 from distill.data.split import NO_EDGES
+from distill_curate import pair_scores
+from distill_curate.pair_scores import moved
+from distill_curate.settings import Curate
+from distill_curate.style_change import BLOCK, StyleChange, distances, folded
+from distill_curate.verdicts import verdicts
 from support.small_vgg import small_vgg
 from support.textures import texture
 

@@ -14,13 +14,13 @@ from string import Template
 import numpy as np
 from PIL import Image
 
-from distill.config.settings.commands import Curate
 from distill.core.errors import counted
 from distill.core.files import atomic_write, write_whole
 from distill.core.progress import bar
-from distill.curate.verdicts import Verdict
 from distill.data.pairs import Pair
 from distill.data.photos import BadPhoto, centre_square
+from distill_curate.settings import Curate
+from distill_curate.verdicts import Verdict
 
 SHOWN = 200  # pixels of a picture's side on the page
 SORTED_BY = ("agreement", "shift", "style", "difference", "landmarks")

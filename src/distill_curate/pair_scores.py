@@ -15,13 +15,13 @@ from numpy.typing import NDArray
 
 from distill.core import weights as weights_files
 from distill.core.progress import bar
-from distill.curate.style_change import BLOCK, StyleChange
 from distill.data import faces
 from distill.data.faces import Face
 from distill.data.pairs import Pair
 from distill.data.photos import BadPhoto, centre_square
 from distill.data.shifts import SIDE, register
 from distill.data.thumbnails import id_of_files, load_rows, save_rows
+from distill_curate.style_change import BLOCK, StyleChange
 
 BATCH = 4  # pairs whose style is measured at once
 SAVE_EVERY = 200  # pairs; a kill loses at most so many

@@ -19,12 +19,12 @@ Everything, with its value: python -m distill.curate --cfg job
 from __future__ import annotations
 
 from distill.config.command import command
-from distill.config.settings.commands import Curate
+from distill_curate.settings import Curate
 
 
 @command("curate", Curate)
 def main(settings: Curate) -> None:
-    from distill.curate import curating
+    from distill_curate import curating
 
     curating.curate(settings)
 

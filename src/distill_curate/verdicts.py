@@ -6,10 +6,10 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from distill.config.settings.commands import CurationLimits
-from distill.curate.pair_scores import Scores
-from distill.curate.style_change import distances
 from distill.data.split import Edges
+from distill_curate.pair_scores import Scores
+from distill_curate.settings import CurationLimits
+from distill_curate.style_change import distances
 
 DOUBTFUL = 2  # times the least agreement: below it a person should look
 

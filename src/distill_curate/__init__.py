@@ -1,0 +1,1 @@
+"""Scores of pairs, and a page to look through them, as a plug-in."""
