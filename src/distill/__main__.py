@@ -21,7 +21,6 @@ COMMANDS = {
     "train": "train a network from pictures; run it again to resume",
     "export": "write a run as a checked ONNX file, and in other formats",
     "eval_fid": "score a run against its teacher, or one folder against another",
-    "benchmark": "compare the speed of networks on this machine",
     "check": "report what in an ONNX file a phone, lens or page cannot run",
     "stylize": "stylize pictures with a student",
 }

@@ -12,10 +12,11 @@ from omegaconf import OmegaConf
 from distill.config import compose
 from distill.config.arguments import TypedKeys, overrides_of, read_words
 from distill.config.extension import extended
-from distill.config.settings.commands import Benchmark, CheckSettings, EvalFid, Export, Stylize
+from distill.config.settings.commands import CheckSettings, EvalFid, Export, Stylize
 from distill.config.settings.training import Prepare, Train
 from distill.core.errors import DistillError
 from distill.core.next_step import next_step, unquoted
+from distill_benchmark.settings import Benchmark
 from distill_gan.settings import CycleGANTrain, Pix2PixTrain
 from distill_hub.settings import HubSettings
 from distill_lens.settings import Lens

@@ -9,9 +9,10 @@ import yaml
 from distill.__main__ import commands
 from distill.config import compose, registry
 from distill.config.groups import choices, conf_folders, file_at
-from distill.config.settings.commands import Benchmark, CheckSettings, EvalFid, Export, Stylize
+from distill.config.settings.commands import CheckSettings, EvalFid, Export, Stylize
 from distill.config.settings.training import Prepare, Train
 from distill.core.errors import DistillError
+from distill_benchmark.settings import Benchmark
 from distill_curate.settings import Curate
 from distill_hub.settings import HubSettings
 from distill_lens.settings import Lens

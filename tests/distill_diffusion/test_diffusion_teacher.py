@@ -11,12 +11,12 @@ import pytest
 import torch
 from PIL import Image
 
-from distill.benchmark import __main__ as benchmark
 from distill.core.errors import DistillError
 from distill.eval_fid import __main__ as eval_fid
 from distill.export import __main__ as export
 from distill.prepare import __main__ as prepare
 from distill.stylize import __main__ as stylize
+from distill_benchmark import __main__ as benchmark
 from distill_diffusion import pipeline_files
 from distill_diffusion.diffusion_teacher import DiffusionTeacher
 from support import tiny_pipelines as tiny

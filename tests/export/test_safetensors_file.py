@@ -8,11 +8,11 @@ import torch
 from PIL import Image
 from safetensors.torch import load_file
 
-from distill.benchmark import __main__ as benchmark
 from distill.eval_fid import __main__ as eval_fid
 from distill.export import __main__ as export
 from distill.models.checkpoint import load_student
 from distill.stylize import __main__ as stylize
+from distill_benchmark import __main__ as benchmark
 from support.commands import go, run
 
 FILE = "runs/first/export/student.safetensors"

@@ -121,7 +121,7 @@ TOO_LARGE = Cause(
 SUBNORMAL = Cause(
     "many processors take several times as long for them (the paper's released files 13 to 28 ms "
     "instead of 6 on one machine, nothing on another, an AMD EPYC); zeros give the same output",
-    "measured for this project, 2026-11; python -m distill.benchmark FILE.onnx tells for yours",
+    "measured for this project, 2026-11; distill benchmark FILE.onnx tells for yours",
     "export with distill.export, which sets them to zero, or have the runtime do it "
     "(ONNX Runtime: session.set_denormal_as_zero)",
     "note",

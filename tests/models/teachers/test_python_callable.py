@@ -10,7 +10,6 @@ import pytest
 import torch
 from PIL import Image
 
-from distill.benchmark import __main__ as benchmark
 from distill.core.errors import DistillError
 from distill.core.files import cache_folder, sha256
 from distill.eval_fid import __main__ as eval_fid
@@ -18,6 +17,7 @@ from distill.export import __main__ as export
 from distill.models.teachers.python_callable import CallTeacher
 from distill.prepare import __main__ as prepare
 from distill.stylize import __main__ as stylize
+from distill_benchmark import __main__ as benchmark
 from support.commands import go, run
 
 PHOTOS = torch.rand(2, 3, 24, 20, generator=torch.Generator().manual_seed(3))

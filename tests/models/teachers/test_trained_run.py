@@ -9,7 +9,6 @@ import pytest
 import torch
 from PIL import Image
 
-from distill.benchmark import __main__ as benchmark
 from distill.core.errors import DistillError
 from distill.eval_fid import __main__ as eval_fid
 from distill.export import __main__ as export
@@ -18,6 +17,7 @@ from distill.models.checkpoint import load_network, load_student
 from distill.models.teachers.trained_run import CheckpointTeacher
 from distill.prepare import __main__ as prepare
 from distill.stylize import __main__ as stylize
+from distill_benchmark import __main__ as benchmark
 from support.commands import go, run
 from support.gan_runs import RESNET, SIDE, STUDENT, UNET, built, settings, write
 

@@ -19,7 +19,6 @@ from distill.config.settings.base import (
     Positive,
     Settings,
     TakedownSettings,
-    TeacherNode,
     setting,
 )
 from distill.config.settings.networks import Decoder, StyleSettings
@@ -224,34 +223,6 @@ class PairsFolder(Settings):
     test_fraction: Annotated[float, Field(ge=0, lt=1)] = setting("and for the test")
     split_seed: int = setting("seed of that split")
     style: str | None = setting("the targets' folder in the layout faces/ + STYLE/")
-
-
-@dataclass(frozen=True, kw_only=True)
-class Benchmark(Settings):
-    """distill.benchmark; `inputs` are no setting but what stands beside the settings."""
-
-    not_used = frozenset({"gka_layers"})  # of a teacher
-
-    style: StyleSettings = setting("whose teacher and shipped student")
-    teacher: TeacherNode
-    with_teacher: bool = setting("false: leave the style's teacher out")
-    model: PathText | None = setting(
-        "the student: .onnx, .ckpt, .safetensors; null: the shipped one of the style"
-    )
-    run: PathText | None = setting("or a trained run's best checkpoint, beside its own teacher")
-    runs: PathText = setting("folder of all runs")
-    sizes: Annotated[list[Annotated[int, Field(ge=32, le=4096)]], Field(min_length=1)] = setting(
-        "sides of the pictures in pixels"
-    )
-    threads: Annotated[list[Positive | Literal["all"]], Field(min_length=1)] = setting(
-        "CPU threads, all: every core"
-    )
-    providers: Annotated[list[str], Field(min_length=1)] = setting(
-        "ONNX Runtime's; missing ones are reported and left out"
-    )
-    rounds: Annotated[int, Field(ge=2)] = setting("turns of each model")
-    output: PathText = setting("folder of the figures; also -o DIR")
-    inputs: tuple[str, ...] = ()
 
 
 if not TYPE_CHECKING:  # a checker would take any name

@@ -26,13 +26,13 @@ Everything, with its value: python -m distill.benchmark --cfg job
 from __future__ import annotations
 
 from distill.config.command import command
-from distill.config.settings.commands import Benchmark
+from distill_benchmark.settings import Benchmark
 
 
 @command("benchmark", Benchmark, files=True)
 def main(settings: Benchmark) -> None:
-    from distill.benchmark import measure, speed_report, timed_models
     from distill.core.files import home_path
+    from distill_benchmark import measure, speed_report, timed_models
 
     folder = home_path(settings.output)
     providers, missing = measure.providers(settings.providers)

@@ -12,13 +12,13 @@ from typing import Any
 import onnx
 import torch
 
-from distill.benchmark.timed_models import TimedModel
-from distill.config.settings.commands import Benchmark
 from distill.core import sessions
 from distill.core.errors import DistillError, counted, reason_of
 from distill.core.progress import bar
 from distill.metrics import complexity, footprint, timing
 from distill.metrics.timing import Times
+from distill_benchmark.settings import Benchmark
+from distill_benchmark.timed_models import TimedModel
 
 Row = dict[str, Any]
 

@@ -21,7 +21,6 @@ from onnx import numpy_helper
 from torch import nn
 
 from distill.config.settings.base import TeacherNode
-from distill.config.settings.commands import Benchmark
 from distill.config.settings.networks import StyleSettings
 from distill.config.settings.training import PhotoSource, source_of
 from distill.core import onnx_files, sessions
@@ -37,6 +36,7 @@ from distill.models.students.global_statistics import THUMBNAIL
 from distill.models.teachers.onnx_teacher import OnnxTeacher
 from distill.models.teachers.teacher import Teacher
 from distill.runs import run_folder
+from distill_benchmark.settings import Benchmark
 
 Role = Literal["teacher", "student", "file", "file, unflushed"]
 

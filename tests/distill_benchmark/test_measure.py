@@ -7,15 +7,15 @@ import onnx
 import pytest
 from onnx import helper, numpy_helper
 
-from distill.benchmark import __main__ as benchmark
-from distill.benchmark import speed_report, timed_models
-from distill.benchmark.measure import Figures
 from distill.config import compose
-from distill.config.settings.commands import Benchmark
 from distill.core import sessions
 from distill.core.errors import DistillError
 from distill.core.onnx_files import count_subnormals, flush_subnormals
 from distill.models.teachers.teacher import Teacher
+from distill_benchmark import __main__ as benchmark
+from distill_benchmark import speed_report, timed_models
+from distill_benchmark.measure import Figures
+from distill_benchmark.settings import Benchmark
 from support.commands import run
 from support.device_graphs import build, picture, weight
 
@@ -185,7 +185,7 @@ def test_the_same_conditions_twice_are_measured_once(folder, monkeypatch):
 
 
 def test_a_place_that_takes_no_figures_is_said_before_the_minutes(folder, capsys, monkeypatch):
-    monkeypatch.setattr("distill.benchmark.measure.measure", lambda *_: pytest.fail("measured"))
+    monkeypatch.setattr("distill_benchmark.measure.measure", lambda *_: pytest.fail("measured"))
     (folder / "taken").touch()
     assert run(benchmark, "style=hayao", *QUICK, "-o", "taken") == 1
     assert capsys.readouterr().err.startswith("error: taken: file exists")

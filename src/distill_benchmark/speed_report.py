@@ -12,10 +12,10 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from distill.benchmark.measure import Figures, Row
 from distill.core.errors import counted
 from distill.core.files import atomic_write, write_whole
 from distill.metrics import timing
+from distill_benchmark.measure import Figures, Row
 
 ENOUGH = 6  # rounds for an interval of 95 %, see timing.median_interval
 BUSY = 0.5  # of a core wanted by others before the start: figures are then not to be trusted

@@ -1,0 +1,1 @@
+"""Models timed in turn, as a plug-in."""
