@@ -21,21 +21,21 @@ from torch import Tensor, nn
 
 from distill.config import compose
 from distill.config.settings.commands import EvalFid
-from distill.config.settings.training import PictureTrain
 from distill.core.arrays import save_png
 from distill.core.images import sheet, to_float
 from distill.data.datamodule import DistillData
 from distill.eval_fid.heldout import held_out_photos
-from distill.eval_fid.picture_scores import run_criterion, score_style
 from distill.eval_fid.run_scores import score_run
 from distill.metrics.complexity import parameters, thop_macs
 from distill.models.checkpoint import load_network
 from distill.models.teachers.unchanged import Unchanged
 from distill.prepare import labelling
 from distill.runs.run_folder import Run
-from distill.train import picture
-from distill.train.picture import PictureModule
 from distill.train.student_training import student_module
+from distill_picture import picture_training as picture
+from distill_picture.picture_scores import run_criterion, score_style
+from distill_picture.picture_training import PictureModule
+from distill_picture.settings import PictureTrain
 
 JOHNSON_RATE, SIDE = 1e-3, 256
 

@@ -41,6 +41,7 @@ WORDS = {
     "distill_gan": r"cyclegan|pix2pix|discriminator|adversar",
     "distill_hub": r"huggingface_hub|distill\.hub",
     "distill_lens": r"distill\.lens|\bqr\b",
+    "distill_picture": r"recipe=picture|style_image",
     "distill_scale": r"\bray\b|faiss|\bshard|sharded|\.tar\b",
     "distill_search": r"optuna|pareto|submitit|slurm",
     "distill_sets": r"quick,? ?draw|sketcher|saliency",

@@ -13,12 +13,11 @@ from PIL import Image
 
 from distill.config import compose, groups
 from distill.config.settings.networks import StyleSettings
-from distill.config.settings.training import PictureTrain, Prepare, Train, source_of
+from distill.config.settings.training import Prepare, Train, source_of
 from distill.core.images import sheet, to_tensor
 from distill.data.kinds import chosen
 from distill.data.photo_table import SIDES, read_rows
 from distill.data.photos import centre_square, demo_photos, read_photo
-from distill.data.style_pictures import read_square
 from distill.data.terms import terms_of
 from distill.eval_fid.line_scores import by_kind
 from distill.eval_fid.run_scores import markdown
@@ -29,6 +28,8 @@ from distill.models.zoo import STATIC
 from distill.runs.run_folder import step_of
 from distill.stylize.render import stylise_rgb
 from distill.stylize.stylizing import open_student
+from distill_picture.settings import PictureTrain
+from distill_picture.style_pictures import read_square
 
 Facts = dict[str, Any]
 PAUSE = 600  # seconds without a word in the log: the run was not running

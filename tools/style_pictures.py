@@ -1,4 +1,4 @@
-"""Draws the style pictures of recipe=picture: tools/style_pictures.py src/distill/data/pictures
+"""Draws the style pictures of recipe=picture: tools/style_pictures.py src/distill_picture/pictures
 
 Each is a seeded drawing without anybody's photo or painting, under this project's licence:
 `swirl`, thick brush strokes along a flow over hills, a sea and a moon; `dawn`, the same in the

@@ -14,8 +14,8 @@ A style that is computed, without weights, has one run, zoo-STYLE, of student=sm
 from noise or from init=FILE, and the file of every size alone. Its student may be used for what its
 photos may be used for: say their terms, card.licence=TEXT, when distill.prepare labels them.
 
-A style picture of the package (distill/data/pictures) has one run of recipe=picture, zoo-NAME, and
-a file of 256²; distill.eval_fid scores it. Its photos' terms: licence.pictures=TEXT.
+A style picture of the package (distill_picture/pictures) has one run of recipe=picture, zoo-NAME,
+and a file of 256²; distill.eval_fid scores it. Its photos' terms: licence.pictures=TEXT.
 
 What a student still does worse than its teacher is written by hand, after looking, into
 tools/zoo_notes.yaml; the same command then only writes the card anew.
@@ -39,8 +39,8 @@ from distill.config.registry import schema_of
 from distill.config.settings.training import Train
 from distill.core.errors import DistillError, OneLine
 from distill.data.kinds import chosen
-from distill.data.style_pictures import OURS
 from distill.models.zoo import STATIC
+from distill_picture.style_pictures import OURS
 
 ROOT = Path(__file__).resolve().parents[1]
 ZOO = ROOT / "src/distill/models/zoo"

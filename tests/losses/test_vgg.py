@@ -7,8 +7,8 @@ from torchvision.models import vgg
 
 from distill.core.errors import DistillError
 from distill.losses.feature_distance import FeatureDistance
-from distill.losses.picture import PictureContent
 from distill.losses.vgg import _layers, vgg_features
+from distill_picture.picture_losses import PictureContent
 from support.small_vgg import small_vgg
 
 MEAN = torch.tensor([0.485, 0.456, 0.406]).view(3, 1, 1)

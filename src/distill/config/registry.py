@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, get_args
 
 from distill.config.settings.base import Direction
-from distill.config.settings.training import PictureTrain, Train, Training
+from distill.config.settings.training import Train, Training
 from distill.config.validate import fit
 from distill.core import nodes, plugins
 from distill.core.errors import DistillError, of_the_user
@@ -75,17 +75,7 @@ class DistilRecipe(Recipe):
         return {key: getattr(settings, key).name for key in ("style", "decoder", "loss")}
 
 
-class PictureRecipe(DistilRecipe):
-    """A style is one picture, or a few: perceptual losses, no teacher (Johnson et al. 2016)."""
-
-    name = "picture"
-    settings = PictureTrain
-
-    def folder_parts(self, settings: Train, swept: Mapping[str, str]) -> dict[str, str]:
-        return {key: getattr(settings, key).name for key in ("style", "decoder")}
-
-
-OURS = {each.name: each for each in (DistilRecipe(), PictureRecipe())}
+OURS: dict[str, Recipe] = {"distill": DistilRecipe()}
 
 
 def recipes() -> dict[str, Recipe]:

@@ -367,7 +367,7 @@ def _of_teacher(
         path = find_or_none(WeightsFile(name, None, style.get("sha256"), style.get("git_blob")))
     with suppress(OSError):  # published weights are known whatever they are called now
         hashes |= {sha256(path), git_blob_id(path)} if path and path.is_file() else set()
-    unchanged = str(node.get("_target_")).endswith(".Unchanged")  # recipe=picture
+    unchanged = str(node.get("_target_")).endswith(".Unchanged")
     of = STYLE if unchanged else "teacher "
     of += f"{path.name if path else name or style.get('name')}"
     links = [

@@ -19,8 +19,6 @@ lines as a share of the teacher's), mass (amount of black as a share of the teac
 chamfer distance; displacement; flicker under noise, a step of 1 px and a slow pan; the metrics
 of plug-ins. Of a set with whole pictures (data.sizes) also all of this by long side, beside
 the photo and the teacher at 256, enlarged.
-A run of recipe=picture: content and style of four held-out photos, as they are, the student's,
-and after 300 iterations on their own pixels.
 Writes RUN/eval/results.json, results.md and contact_sheet.png. Exit status 3: all but FID was
 computed, its network's weights are missing.
 

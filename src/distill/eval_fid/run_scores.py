@@ -13,14 +13,14 @@ from torch import Tensor
 
 from distill.config.registry import recipe_named
 from distill.config.settings.commands import EvalFid
-from distill.config.settings.training import PictureTrain, Train
+from distill.config.settings.training import Train
 from distill.core.arrays import save_png
 from distill.core.errors import DistillError, counted
 from distill.core.files import write_json, write_whole
 from distill.core.images import sheet, to_float
 from distill.data.kinds import chosen
 from distill.data.photos import check_local
-from distill.eval_fid import heldout, line_scores, paired_scores, picture_scores, whole_pictures
+from distill.eval_fid import heldout, line_scores, paired_scores, whole_pictures
 from distill.eval_fid.feature_sets import Row
 from distill.metrics.decision_figures import metrics_of_head
 from distill.metrics.features import FeatureNetwork
@@ -73,9 +73,6 @@ def score_run(checkpoint: Path, settings: EvalFid, features: FeatureNetwork | No
     assert isinstance(trained, Train)
     settings = replace(settings, metrics=metrics_of_head(trained.head) | settings.metrics)
     pictures, networks = heldout.held_out_photos(network, trained, settings), {}
-    if isinstance(trained, PictureTrain):
-        networks = {"student": network}
-        return picture_scores.score_style(pictures, checkpoint, trained, networks, settings)
     if settings.flicker:
         networks = line_scores.networks_of(network, trained, settings.photos)
     scores = paired_scores.score_pairs(pictures, features, settings, networks)

@@ -7,7 +7,6 @@ Train a network of one of several recipes. Run it again to resume.
   python -m distill.train data=demo trainer=demo         nine photographs of scikit-image
   python -m distill.train style=ink 'estimate=[10000,1000000]'   time, disk and memory for so many
   python -m distill.train -m decoder=nnconv,fastdepth loss=l1,l1_sobel
-  python -m distill.train recipe=picture style_image=FILE photos=DIR   the style of one picture
   python -m distill.train style=custom teacher=checkpoint teacher.path=runs/NAME photos=DIR
 
 distill: a small student learns the output of a heavy teacher. Photos are labelled once and

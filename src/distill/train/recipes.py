@@ -10,14 +10,12 @@ from typing import Any
 import pytorch_lightning as pl
 
 from distill.config.registry import recipe_named
-from distill.config.settings.training import PictureTrain, Train, Training
+from distill.config.settings.training import Train, Training
 from distill.data.datamodule import LoaderData
-from distill.data.style_pictures import style_pictures
 from distill.data.terms import check_stated, state_terms
 from distill.runs.run_folder import Run
 from distill.train import student_training
 from distill.train.launch import is_rank_zero, rank_zero_first
-from distill.train.picture import PictureModule, train_minutes, with_terms
 
 
 def train(
@@ -41,17 +39,7 @@ def train(
     return run
 
 
-def picture(settings: PictureTrain, run: Run, first: bool) -> None:
-    style_pictures(settings, tell=first)  # what is wrong with them, before any weights are sought
-    settings = with_terms(settings)
-    if minutes := settings.picture.minutes:
-        train_minutes(settings, run, first, minutes)
-    else:
-        student_training.train(settings, run, first, kind=PictureModule)
-
-
 # Train into a run's folder, or resume; only the `first` of several processes prints and writes.
 TRAIN: Mapping[str, Callable[[Any, Run, bool], None]] = {
     "distill": student_training.train,
-    "picture": picture,
 }

@@ -93,9 +93,6 @@ class EvalFid(RunChoice):
     direction: Direction = setting("BtoA: the other network of a run that has two")
     bootstrap: NonNegativeInt = setting("resamples of the 95 % intervals; 0: none")
     flicker: NonNegativeInt = setting("photos that flicker is measured on; 0: none")
-    optimised: NonNegativeInt = setting(
-        "of recipe=picture: iterations on the pixels of four photos to compare with; 0: without"
-    )
     metrics: Nodes = setting("metrics of the user's own, by a name", default_factory=dict)
     batch_size: Positive = setting("pictures at once")
     sheet: Positive = setting("rows of the contact sheet")

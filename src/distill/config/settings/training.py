@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Annotated, Any, Literal, NewType, Self
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, NewType, Self
 
 from pydantic import (
     AfterValidator,
@@ -393,6 +393,9 @@ class Training(NetworkSettings):
     licence: LicenceSettings = setting(free=True, default_factory=LicenceSettings)
     callbacks: Nodes = setting("callbacks of Lightning, by a name", default_factory=dict)
 
+    # Keys of files that only a recipe's own settings name, which a run in another folder has too.
+    files: ClassVar[tuple[str, ...]] = ()
+
     def of_side(self, side: int) -> Self:
         """The same of a network that learnt on pictures of that side, where that can be set."""
         return self
@@ -440,31 +443,6 @@ class Train(PhotoSource, StudentSettings, Training):
     @property
     def side(self) -> int:
         return self.style.resolution
-
-
-@dataclass(frozen=True, kw_only=True)
-class Picture(Settings):
-    """How style pictures are seen, and for how long."""
-
-    weights: Annotated[list[PositiveFloat], Field(min_length=1)] | None = setting(
-        "share of each of style_image=[A,B]; null: alike"
-    )
-    scale: Annotated[float, Field(ge=0.25, le=4)] = setting(
-        "size that the style picture is seen at, 2: strokes twice as wide"
-    )
-    keep_colour: bool = setting("true: the photo keeps its colours, tones alone are the style's")
-    minutes: PositiveFloat | None = setting(
-        "about how long to train, in all; null: trainer.max_steps", free=True
-    )
-
-
-@dataclass(frozen=True, kw_only=True)
-class PictureTrain(Train):
-    """distill.train recipe=picture"""
-
-    recipe: Literal["picture"] | OwnRecipe  # type: ignore[assignment]
-    style_image: Folders = setting("style picture, or several that are mixed: style_image=[A,B]")
-    picture: Picture
 
 
 if not TYPE_CHECKING:  # a checker would take any name

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from distill.config.groups import choices
-from distill.config.settings.training import PhotoSource, PictureTrain
+from distill.config.settings.training import PhotoSource
 from distill.core import nodes, plugins
 from distill.core.errors import DistillError
 from distill.core.files import home_path, real_path
@@ -147,6 +147,5 @@ def seen_from_here(trained: Any, checkpoint: Path) -> Any:
         data = replace(data, root=there)
     style = replace(trained.style, weights=found(trained.style.weights))
     folders = {"photos": found(trained.photos), "val_photos": found(trained.val_photos)}
-    if isinstance(trained, PictureTrain):
-        folders["style_image"] = found(trained.style_image)
+    folders |= {key: found(getattr(trained, key)) for key in getattr(trained, "files", ())}
     return replace(trained, data=data, style=style, **folders)

@@ -1,4 +1,4 @@
-"""`unchanged`: the photo itself, of students that learn by what a photo shows (recipe=picture)."""
+"""`unchanged`: the photo itself, of students that learn by what a photo shows."""
 
 from __future__ import annotations
 

@@ -7,12 +7,12 @@ from pathlib import Path
 from PIL import Image
 from torch import Tensor
 
-from distill.config.settings.training import PictureTrain
 from distill.core.errors import DistillError, counted
 from distill.core.files import home_path
 from distill.core.images import to_tensor
 from distill.data.decode import BadPhoto
 from distill.data.photos import MIN_SIDE, centre_square, read_photo
+from distill_picture.settings import PictureTrain
 
 SEEN = 512  # pixels of the style picture's short side at picture.scale=1
 # By name; drawn by tools/style_pictures.py.

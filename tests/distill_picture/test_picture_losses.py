@@ -4,8 +4,9 @@ import numpy as np
 import pytest
 import torch
 
-from distill.losses import feature_distance, picture
-from distill.losses.picture import (
+from distill.losses import feature_distance
+from distill_picture import picture_losses as picture
+from distill_picture.picture_losses import (
     COLOUR,
     PictureStyle,
     TotalVariation,

@@ -4,8 +4,8 @@ from types import SimpleNamespace
 
 import pytest
 
-from distill.train.callbacks import pace
-from distill.train.callbacks.pace import Pace
+from distill_picture import pace
+from distill_picture.pace import Pace
 
 
 def trained(monkeypatch, budget, planned, times, seconds=0.0):

@@ -12,17 +12,18 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from distill.config.settings.training import PictureTrain, Train
+from distill.config.settings.training import Train
 from distill.core.errors import DistillError, counted
-from distill.data.style_pictures import OURS, files_of, read_square, style_pictures
-from distill.losses.picture import PictureStyle
 from distill.models.build import load_teacher
 from distill.prepare import labelling
 from distill.runs.run_folder import Run, callback_state, step_of
 from distill.train import student_training
-from distill.train.callbacks.pace import NEARLY, Pace
 from distill.train.distillation import DistillModule
 from distill.train.student_training import check, student_module
+from distill_picture.pace import NEARLY, Pace
+from distill_picture.picture_losses import PictureStyle
+from distill_picture.settings import PictureTrain
+from distill_picture.style_pictures import OURS, files_of, read_square, style_pictures
 
 AROUND = 128  # pixels; terms read crops at chance places of all that
 TIMED = 6  # steps by which picture.minutes are counted, the first two left out
@@ -79,6 +80,16 @@ class PictureModule(DistillModule):
         photo = batch["photo"]
         style = self.shown.to(photo)[..., : photo.shape[-1]]
         return {"style": style.expand_as(photo), "photo": photo, "result": self(photo)}
+
+
+def train(settings: PictureTrain, run: Run, first: bool) -> None:
+    """Train a student, or resume; only the `first` of several processes prints and writes."""
+    style_pictures(settings, tell=first)  # what is wrong with them, before any weights are sought
+    settings = with_terms(settings)
+    if minutes := settings.picture.minutes:
+        train_minutes(settings, run, first, minutes)
+    else:
+        student_training.train(settings, run, first, kind=PictureModule)
 
 
 def with_terms(settings: PictureTrain) -> PictureTrain:

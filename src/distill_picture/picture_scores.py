@@ -15,14 +15,14 @@ import torch
 from torch import Tensor, nn
 
 from distill.config.settings.commands import EvalFid
-from distill.config.settings.training import PictureTrain
 from distill.core.images import to_float, to_uint8
 from distill.core.progress import bar
-from distill.data.style_pictures import files_of, read_square, style_pictures
 from distill.eval_fid.heldout import HeldOut
 from distill.eval_fid.paired_scores import flickering
 from distill.losses.criterion import Criterion, make_criterion
-from distill.losses.picture import PictureStyle
+from distill_picture.picture_losses import PictureStyle
+from distill_picture.settings import PictureTrain
+from distill_picture.style_pictures import files_of, read_square, style_pictures
 
 PICTURES, RATE = 4, 0.02  # optimised together; Adam's rate
 

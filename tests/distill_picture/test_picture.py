@@ -13,20 +13,21 @@ from PIL import Image
 
 from distill.config import compose
 from distill.config.registry import schema_of
-from distill.config.settings.training import PictureTrain
 from distill.core.errors import DistillError
-from distill.data.style_pictures import style_pictures
 from distill.data.terms import terms_of, terms_of_run
 from distill.eval_fid import __main__ as eval_fid
-from distill.eval_fid.picture_scores import run_criterion, term_values
 from distill.export import __main__ as export
-from distill.losses import feature_distance, picture
+from distill.losses import feature_distance
 from distill.models.teachers.unchanged import Unchanged
 from distill.runs.run_folder import Run, step_of
 from distill.train import __main__ as train
 from distill.train import tuning
-from distill.train.picture import PictureModule, train_minutes, with_length, with_terms
 from distill.train.student_training import student_module
+from distill_picture import picture_losses as picture
+from distill_picture.picture_scores import run_criterion, term_values
+from distill_picture.picture_training import PictureModule, train_minutes, with_length, with_terms
+from distill_picture.settings import PictureTrain
+from distill_picture.style_pictures import style_pictures
 from support.commands import QUICK, run
 from support.small_vgg import small_vgg
 
@@ -190,7 +191,7 @@ def test_minutes_are_steps_by_the_time_of_the_first(tmp_path, monkeypatch, capsy
     monkeypatch.chdir(tmp_path)
     photos(tmp_path / "photos", 12)
     clock = iter(range(999))
-    monkeypatch.setattr("distill.train.picture.time.perf_counter", lambda: next(clock))
+    monkeypatch.setattr("distill_picture.picture_training.time.perf_counter", lambda: next(clock))
     said = settings("picture.minutes=2", "data.crop_size=64")
     assert with_length(said, Run(tmp_path / "runs/none"), 120).trainer.max_steps == 120
     assert "picture.minutes=2: 120 steps of 1.00 s" in capsys.readouterr().out
@@ -203,8 +204,8 @@ def test_minutes_are_planned_again_and_more_of_them_go_on(tmp_path, monkeypatch)
     monkeypatch.chdir(tmp_path)
     photos(tmp_path / "photos", 12)
     clock = iter(range(999))
-    monkeypatch.setattr("distill.train.callbacks.pace.monotonic", lambda: next(clock))
-    monkeypatch.setattr("distill.train.picture.seconds_of_a_step", lambda _: 6.0)
+    monkeypatch.setattr("distill_picture.pace.monotonic", lambda: next(clock))
+    monkeypatch.setattr("distill_picture.picture_training.seconds_of_a_step", lambda _: 6.0)
     words = ["recipe=picture", "photos=photos", "style_image=glass", "run=mine", *QUICK]
     words += ["data.crop_size=64", "data.batch_size=2"]
     for minutes, steps in ((0.2, 12), (0.2, 12), (0.3, 18)):
