@@ -14,7 +14,7 @@ from distill.runs.published_student import PublishedStudent
 from distill_drawings.toon import Toon
 from support.students_on_file import distilled, settings_of_student
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[1]
 PHOTO = torch.rand(1, 3, 256, 256, generator=torch.Generator().manual_seed(3))
 
 
