@@ -39,9 +39,9 @@ from distill.prepare import labelling
 from distill.prepare.pair_maker import PairJob, PairMaker, PairStore, Pictures
 from distill.prepare.set_builder import build_set
 from distill.runs import run_folder
-from distill.train import sweep_summary
 from distill.train.callbacks.reports import MetricsTable
 from distill_drawings.toon import Toon
+from distill_search import sweep_summary
 
 SIDE = 64
 

@@ -16,7 +16,7 @@ from distill.core.errors import DistillError
 from distill.core.files import atomic_write, write_whole
 from distill.core.next_step import assigned, for_shell, next_step
 from distill.runs.run_folder import Run
-from distill.train import sweep_summary as summary
+from distill_search import sweep_summary as summary
 from distill_search.objectives import RISING
 from distill_search.trials import COPIES, REASON, RUN, Trials, counted
 

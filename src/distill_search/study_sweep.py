@@ -18,9 +18,9 @@ from distill.config.multirun import Job, Make
 from distill.config.settings.training import Training
 from distill.config.validate import check
 from distill.core.errors import DistillError
-from distill.train.sweeps import SweepFolders, sweep_folder
 from distill_search.settings import Launcher, Search, Searching, SearchingOnCluster
 from distill_search.space import Space, space_of
+from distill_search.sweeps import SweepFolders, sweep_folder
 
 Task = Callable[[Training], None]
 

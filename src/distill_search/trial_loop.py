@@ -17,7 +17,6 @@ from distill.config.settings.training import Training
 from distill.core.errors import INTERRUPTED, DistillError, counted
 from distill.models.build import untrained
 from distill.runs.run_folder import Run
-from distill.train.sweeps import into
 from distill_search.jobs import (
     StaggeredStart,
     StartedJob,
@@ -27,6 +26,7 @@ from distill_search.jobs import (
 )
 from distill_search.objectives import counted_costs, values
 from distill_search.settings import Launcher, Search
+from distill_search.sweeps import into
 from distill_search.trials import RUN, Trials
 
 ATTEMPTS = 200  # half a second each: with all outside, limits and space hardly meet

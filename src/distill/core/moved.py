@@ -20,8 +20,6 @@ MOVED = {
     "export.ends": "export.forms",
     "export.graph.thumbnail": "export.whole_picture",
     "exporters": "export",
-    "train.search.summary": "train.sweep_summary",
-    "train.search.sweep": "train.sweeps",
     "training.schedules": "train.schedules",
 }
 

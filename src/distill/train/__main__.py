@@ -26,7 +26,6 @@ from typing import Any
 from distill.config.command import command
 from distill.config.registry import schema_of
 from distill.config.settings.training import Training
-from distill.train.sweeps import SweepFolders
 
 
 def implied(typed: Mapping[str, Any]) -> list[str]:
@@ -37,7 +36,7 @@ def implied(typed: Mapping[str, Any]) -> list[str]:
     return [*overrides_for_user_pairs(typed), *overrides_for_init(typed)]
 
 
-@command("train", schema_of, SweepFolders(), implied=implied)
+@command("train", schema_of, implied=implied)
 def main(settings: Training, callbacks: Sequence[Any] = ()) -> None:
     from distill.train.recipes import train
 

@@ -20,9 +20,9 @@ from distill.eval_fid import __main__ as eval_fid
 from distill.export import __main__ as export
 from distill.runs.run_folder import Run
 from distill.train import __main__ as train
-from distill.train import sweep_summary as summary
 from distill.train.callbacks.reports import MetricsTable
-from distill.train.sweeps import SweepFolders, folder_name, safe
+from distill_search import sweep_summary as summary
+from distill_search.sweeps import SweepFolders, folder_name, safe
 from support import gan_runs
 from support.commands import QUICK, run
 

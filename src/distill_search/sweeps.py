@@ -41,7 +41,7 @@ class SweepFolders(Sweep):
         return placed
 
     def report(self, jobs: Sequence[Job], outcomes: Sequence[Outcome]) -> None:
-        from distill.train import sweep_summary
+        from distill_search import sweep_summary
 
         sweep_summary.write(Path(jobs[0].settings.runs), jobs, outcomes)
 
