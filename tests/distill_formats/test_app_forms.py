@@ -13,6 +13,7 @@ from xml.etree import ElementTree
 import numpy as np
 import pytest
 import torch
+from distill.hub.published_student import PublishedStudent
 from torch import nn
 
 from distill.check.check_report import check
@@ -22,7 +23,6 @@ from distill.core.onnx_files import ABOUT
 from distill.export.format import ConversionSource
 from distill.export.onnx import OnnxExporter
 from distill.export.snippets import snippets_of
-from distill.hub.published_student import PublishedStudent
 from distill.models.students.student import Student
 from distill_formats.coreml import CoreML
 from distill_formats.lens_studio import LensStudio

@@ -26,8 +26,6 @@ from distill.export.int8 import Int8
 from distill.export.onnx import OnnxExporter
 from distill.export.snippets import snippets_of
 from distill.export.uint8 import Uint8
-from distill.models.students.student import Student
-from distill.runs.published_student import PublishedStudent
 from distill.stylize.stylizing import open_student
 from support.export_photos import output_of, photos
 from support.export_trials import (

@@ -22,7 +22,6 @@ from distill.models.students.decoders.detail import Detail
 from distill.models.students.decoders.nnconv import NNConv
 from distill.models.students.encoder import MobileNetV2Encoder
 from distill.models.students.student import Student, global_statistics
-from distill.runs.published_student import PublishedStudent
 from support.export_photos import output_of
 from support.export_trials import astronaut, difference
 

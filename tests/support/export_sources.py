@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from distill.hub.published_student import PublishedStudent
 from PIL import Image
 from torch import Tensor
 
@@ -15,7 +16,6 @@ from distill.core.terms import Licence, Terms
 from distill.data.photos import centre_square, demo_photos, read_photo
 from distill.export.format import ConversionSource
 from distill.export.onnx import OnnxExporter
-from distill.hub.published_student import PublishedStudent
 from distill.models.batchnorm import fold_batchnorm
 from distill.models.students.decoders.detail import Detail
 from distill.models.students.decoders.nnconv import NNConv
