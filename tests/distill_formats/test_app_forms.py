@@ -13,7 +13,6 @@ from xml.etree import ElementTree
 import numpy as np
 import pytest
 import torch
-from distill.hub.published_student import PublishedStudent
 from torch import nn
 
 from distill.check.check_report import check
@@ -24,6 +23,7 @@ from distill.export.format import ConversionSource
 from distill.export.onnx import OnnxExporter
 from distill.export.snippets import snippets_of
 from distill.models.students.student import Student
+from distill.runs.published_student import PublishedStudent
 from distill_formats.coreml import CoreML
 from distill_formats.lens_studio import LensStudio
 from distill_formats.ncnn import Ncnn

@@ -16,10 +16,11 @@ from distill.data.kinds import chosen
 from distill.data.photo_table import read_rows
 from distill.data.photos import find_photos
 from distill.eval_fid import heldout
-from distill.eval_fid.heldout import held_out_pairs, held_out_photos
+from distill.eval_fid.heldout import held_out_photos
 from distill.eval_fid.training_pictures import pictures_of, seen_by
 from distill.models import build, checkpoint
 from distill.prepare import labelling
+from distill_gan.held_out_pairs import held_out_pairs
 from distill_gan.unpaired_scores import held_out_domains
 from support import gan_runs
 from support.labelling import add, picture

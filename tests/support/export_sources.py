@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from distill.hub.published_student import PublishedStudent
 from PIL import Image
 from torch import Tensor
 
@@ -21,6 +20,7 @@ from distill.models.students.decoders.detail import Detail
 from distill.models.students.decoders.nnconv import NNConv
 from distill.models.students.encoder import MobileNetV2Encoder
 from distill.models.students.student import Student
+from distill.runs.published_student import PublishedStudent
 from support.export_photos import SIZE, photos
 from support.export_trials import SIDES, pictures
 

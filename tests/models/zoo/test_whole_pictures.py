@@ -17,10 +17,10 @@ from distill.config import compose
 from distill.config.settings.training import Prepare
 from distill.core.arrays import to_array, to_picture
 from distill.data.photos import read_photo
-from distill.data.style_pictures import OURS
 from distill.metrics.similarity import psnr
 from distill.models import build, zoo
 from distill.stylize.stylizing import open_student
+from distill_picture.style_pictures import OURS
 
 SIZES = (256, 512, 768, 1024)  # long sides
 # Under CC BY-SA, on which no student of the package has learnt, but for the one of people: there is
