@@ -14,14 +14,13 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from distill.config.settings.commands import EvalFid
 from distill.core.images import to_float, to_uint8
 from distill.core.progress import bar
 from distill.eval_fid.heldout import HeldOut
 from distill.eval_fid.paired_scores import flickering
 from distill.losses.criterion import Criterion, make_criterion
 from distill_picture.picture_losses import PictureStyle
-from distill_picture.settings import PictureTrain
+from distill_picture.settings import EvalFidOfPictures, PictureTrain
 from distill_picture.style_pictures import files_of, read_square, style_pictures
 
 PICTURES, RATE = 4, 0.02  # optimised together; Adam's rate
@@ -40,7 +39,7 @@ def score_style(
     checkpoint: Path,
     trained: PictureTrain,
     networks: Mapping[str, nn.Module],
-    settings: EvalFid,
+    settings: EvalFidOfPictures,
 ) -> tuple[Styled, dict[str, Any]]:
     """The terms of the run's loss for photo, student and optimised photo, of four held-out photos.
 

@@ -9,6 +9,7 @@ from pydantic import Field, NonNegativeInt, PositiveFloat
 
 from distill.config.extension import Extension
 from distill.config.settings.base import Folders, Settings, setting
+from distill.config.settings.commands import EvalFid
 from distill.config.settings.training import OwnRecipe, Train
 
 
@@ -46,6 +47,11 @@ class OptimisedPictures(Settings):
     optimised: NonNegativeInt = setting(
         "of recipe=picture: iterations on the pixels of four photos to compare with; 0: without"
     )
+
+
+@dataclass(frozen=True, kw_only=True)
+class EvalFidOfPictures(OptimisedPictures, EvalFid):
+    """distill.eval_fid, with these."""
 
 
 class PictureScores(Extension):
