@@ -35,6 +35,7 @@ Facts = dict[str, Any]
 PAUSE = 600  # seconds without a word in the log: the run was not running
 SHAPE = ("width", "expansion", "multiple")  # of an encoder
 SHOWN = ("astronaut.png", "chelsea.png", "coffee.png", "rocket.jpg")
+PHOTOS = Path(__file__).with_name("photos")
 INHERITED = (
     "A student inherits the terms of all that it was made from: {}. The photos it learnt from are "
     "not in it and not shipped. Its files say the same."
@@ -186,8 +187,8 @@ def hardware(trained: Train) -> str:
 
 
 def sheet_of(run: Path, facts: Facts, baseline: str | None = None) -> Image.Image:
-    """Photo, teacher, student of photographs that scikit-image carries, which nobody trained on;
-    two of them, but larger, where the student learnt real sizes.
+    """Photo, teacher, student of photographs that scikit-image carries, which nobody trained on,
+    and of those in tools/photos; fewer of the former, but larger, where it learnt real sizes.
 
     `baseline`, NAME=FILE, has a column before the student's.
     """
@@ -199,10 +200,9 @@ def sheet_of(run: Path, facts: Facts, baseline: str | None = None) -> Image.Imag
     students = [open_student(path) for path in [*files, run / "export/student.onnx"]]
     small, rows = settings.data.sizes is None, []
     size, shown = (settings.style.resolution, SHOWN) if small else (400, SHOWN[:2])
-    for photo in demo_photos():
-        if photo.path.name not in shown:
-            continue
-        square = centre_square(read_photo(photo.path), size)
+    demo = [photo.path for photo in demo_photos() if photo.path.name in shown]
+    for path in (*demo, *sorted(PHOTOS.glob("*.jpg"))):
+        square = centre_square(read_photo(path), size)
         with torch.inference_mode():
             target = teacher(to_tensor(square)[None])[0]
         outputs = (to_tensor(stylise_rgb(square, student)) for student in students)
@@ -229,6 +229,8 @@ def page(facts: Facts) -> str:
     parts = [
         f"# {style}",
         f"![photo, teacher and student, side by side]({style}.jpg)",
+        "Photos: scikit-image (NASA, public domain; S. van der Walt, CC0); Pexels (CC0), of which "
+        "the students of styles without weights have learnt from larger versions.",
         f"`python -m distill.stylize photo.jpg {facts['use']}`",
         "## What it is made from",
         _list(_made(facts)),
