@@ -113,10 +113,11 @@ def test_without_the_layer_thin_dark_lines_are_the_layer():
 
 
 def test_predicted_inks_are_given_by_the_description_and_a_pixel_has_the_nearest():
-    head = PredictedPaletteHead(4, sharpness=1000)
+    head = PredictedPaletteHead(4, sharpness=1e5)
     centres, inks = torch.rand(2, 4, 3, generator=torch.Generator().manual_seed(0))
     points = torch.rand(3, 50)
-    picture = head(points[None, :, None], torch.stack([centres, inks]).view(1, -1, 1, 1))
+    numbers = torch.cat([torch.ones(1), centres.flatten(), inks.flatten()])
+    picture = head(points[None, :, None], numbers.view(1, -1, 1, 1))
     nearest = torch.cdist(points.T, centres).argmin(1)
     torch.testing.assert_close(picture[0, :, 0].T, inks[nearest], atol=1e-4, rtol=0)
 
@@ -125,7 +126,9 @@ def test_an_untrained_palette_has_the_colours_of_the_photo():
     colours_of_photo = colours(*INKS)[torch.randint(4, (32, 32))].movedim(-1, 0)
     thumbnail = colours_of_photo.repeat_interleave(8, 1).repeat_interleave(8, 2)[None]
     head = PredictedPaletteHead(4)
-    centres, inks = head.describe(thumbnail).view(2, 4, 3)
+    spread, *palette = head.describe(thumbnail).flatten()
+    centres, inks = torch.tensor(palette).view(2, 4, 3)
+    assert float(spread) < 1e-3  # the colours are the centres
     away = torch.cdist(colours(*INKS), centres)
     assert away.amin(1).max() < 1e-2
     torch.testing.assert_close(inks, torch.sigmoid(4 * (centres - 0.5)), atol=1e-3, rtol=0)

@@ -180,10 +180,10 @@ class PredictedPaletteHead(Head):
                 "head=predicted_palette: the inks follow from the whole picture; add "
                 "global_statistics=thumbnail"
             )
-        palette = description.view(len(logits), 2, -1, 3)
+        spread, palette = description[:, :1, 0], description[:, 1:].view(len(logits), 2, -1, 3)
         centres, inks = palette[:, 0], self.inks(palette[:, 1])
         near = 2 * torch.matmul(centres, logits.flatten(2)) - (centres * centres).sum(2, True)
-        classes = NEAREST * near.view(len(logits), -1, *logits.shape[2:])
+        classes = (near / spread).view(len(logits), -1, *logits.shape[2:])
         shares = torch.softmax(self.sharpness * self.decision(classes), 1)
         return torch.matmul(inks.transpose(1, 2), shares.flatten(2)).view_as(logits)
 

@@ -18,12 +18,15 @@ LEVELS = 16  # of lightness, at which the share of lighter colours is counted
 HIDDEN = 48
 ITERATIONS = 10
 HARD = 300.0  # logits per squared distance to a centre: nearly the nearest alone
+FLAT = 2e-4  # squared distance in a photo of as many colours as inks
 FARTHEST = 2000.0  # the same for the colour that is farthest from all centres
 
 
 class PhotoPalette(nn.Module):
-    """Centres and inks (N, `count`, 3) of a thumbnail (N, 3, 256, 256), as (N, 6 · `count`, 1, 1).
+    """Centres and inks (N, `count`, 3) of a thumbnail (N, 3, 256, 256), as (N, `numbers`, 1, 1).
 
+    Before them is the mean squared distance of the colours to the nearest centre: the narrower a
+    photo's colours, the nearer its inks are to each other.
     Untrained, the centres are those of the photo's own colours, and the inks nearly the same.
     """
 
@@ -34,7 +37,7 @@ class PhotoPalette(nn.Module):
 
     def __init__(self, count: int) -> None:
         super().__init__()
-        self.count, self.numbers = count, 6 * count
+        self.count, self.numbers = count, 1 + 6 * count
         step = THUMBNAIL // SIDE
         for name, value in (
             ("average", torch.full((3, 1, step, step), 1 / step**2)),
@@ -63,8 +66,12 @@ class PhotoPalette(nn.Module):
         points = self.points(colours).flatten(2)
         colours = colours.flatten(2)
         centres, shares = self.centres(points)
+        near = 2.0 * centres @ points - centres.square().sum(2, keepdim=True)
+        away = points.square().sum(1) + -1.0 * near.amax(1)
+        spread = away.sum(1, keepdim=True) / away.shape[1] + FLAT
         inks = 4.0 * (shares @ colours.transpose(1, 2) - 0.5) + self.print(centres)
-        return torch.cat([centres, torch.sigmoid(inks)], 1).view(len(thumbnail), -1, 1, 1)
+        palette = torch.cat([centres, torch.sigmoid(inks)], 1)
+        return torch.cat([spread, palette.view(len(spread), -1)], 1)[..., None, None]
 
     def points(self, colours: Tensor) -> Tensor:
         """Colours (N, 3, 32, 32) in [0, 1], moved to where the teacher compares them."""
