@@ -83,7 +83,7 @@ def operators(model: onnx.ModelProto) -> list[str]:
 
 def tensor_shapes(model: onnx.ModelProto) -> dict[str, list[int]]:
     """Every tensor's shape by name, weights included; a dimension that is not known is 0."""
-    graph = shape_inference.infer_shapes(model, strict_mode=True).graph
+    graph = shape_inference.infer_shapes(model, strict_mode=True, data_prop=True).graph
     values = [*graph.input, *graph.value_info, *graph.output]
     shapes = {v.name: [d.dim_value for d in v.type.tensor_type.shape.dim] for v in values}
     return shapes | {tensor.name: list(tensor.dims) for tensor in graph.initializer}

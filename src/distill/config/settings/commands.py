@@ -62,7 +62,8 @@ class Export(RunChoice):
         "folder of 40 photos or more to calibrate int8 on; null: the run's training photos"
     )
     parity: PositiveFloat | None = setting(
-        "largest difference between PyTorch and ONNX Runtime; null: 1e-4, with InstanceNorm 1e-3"
+        "largest difference between PyTorch and ONNX Runtime; null: 1e-4, 1e-3 with InstanceNorm "
+        "or a predicted palette"
     )
     budget: Budget
     licence: LicenceSettings

@@ -182,7 +182,10 @@ class PredictedPaletteHead(Head):
             )
         spread, palette = description[:, :1, 0], description[:, 1:].view(len(logits), 2, -1, 3)
         centres, inks = palette[:, 0], self.inks(palette[:, 1])
-        near = 2 * torch.matmul(centres, logits.flatten(2)) - (centres * centres).sum(2, True)
+        # From the middle of the centres on: of narrow palettes little would be left by rounding.
+        middle = centres.sum(1, keepdim=True) / self.palette.count
+        centres, points = centres - middle, logits.flatten(2) - middle.transpose(1, 2)
+        near = 2 * torch.matmul(centres, points) - (centres * centres).sum(2, True)
         classes = (near / spread).view(len(logits), -1, *logits.shape[2:])
         shares = torch.softmax(self.sharpness * self.decision(classes), 1)
         return torch.matmul(inks.transpose(1, 2), shares.flatten(2)).view_as(logits)

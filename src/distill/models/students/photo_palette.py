@@ -14,12 +14,13 @@ from torch import Tensor, nn
 from distill.models.students.global_statistics import THUMBNAIL
 
 SIDE = 32  # of the grid of colours
+POINTS = SIDE * SIDE
 LEVELS = 16  # of lightness, at which the share of lighter colours is counted
 HIDDEN = 48
 ITERATIONS = 10
-HARD = 300.0  # logits per squared distance to a centre: nearly the nearest alone
+HARD = 60.0  # logits per squared distance to a centre; harder, rounding errors grow
 FLAT = 2e-4  # squared distance in a photo of as many colours as inks
-FARTHEST = 2000.0  # the same for the colour that is farthest from all centres
+FARTHEST = 10000.0  # the same for the colour that is farthest from all centres
 
 
 class PhotoPalette(nn.Module):
@@ -63,15 +64,15 @@ class PhotoPalette(nn.Module):
 
     def forward(self, thumbnail: Tensor) -> Tensor:
         colours = F.conv2d(thumbnail, self.average, stride=self.average.shape[-1], groups=3)
-        points = self.points(colours).flatten(2)
-        colours = colours.flatten(2)
+        points = self.points(colours).view(-1, 3, POINTS)  # constants: files have no Shape
+        colours = colours.view(-1, 3, POINTS)
         centres, shares = self.centres(points)
         near = 2.0 * centres @ points - centres.square().sum(2, keepdim=True)
         away = points.square().sum(1) + -1.0 * near.amax(1)
-        spread = away.sum(1, keepdim=True) / away.shape[1] + FLAT
+        spread = away.sum(1, keepdim=True) / POINTS + FLAT
         inks = 4.0 * (shares @ colours.transpose(1, 2) - 0.5) + self.print(centres)
         palette = torch.cat([centres, torch.sigmoid(inks)], 1)
-        return torch.cat([spread, palette.view(len(spread), -1)], 1)[..., None, None]
+        return torch.cat([spread, palette.view(-1, self.numbers - 1)], 1)[..., None, None]
 
     def points(self, colours: Tensor) -> Tensor:
         """Colours (N, 3, 32, 32) in [0, 1], moved to where the teacher compares them."""
@@ -86,8 +87,8 @@ class PhotoPalette(nn.Module):
         return colours + self.move(hidden)
 
     def centres(self, points: Tensor) -> tuple[Tensor, Tensor]:
-        """Of points (N, 3, P), the centres (N, K, 3) and each one's shares (N, K, P), sum 1."""
-        centres = points.sum(2, keepdim=True).transpose(1, 2) / points.shape[2]
+        """Of points (N, 3, 1024), the centres (N, K, 3) and their shares (N, K, 1024), sum 1."""
+        centres = points.sum(2, keepdim=True).transpose(1, 2) / POINTS
         nearest = (points - centres.transpose(1, 2)).square().sum(1, keepdim=True)
         for _ in range(self.count - 1):
             farthest = torch.softmax(FARTHEST * nearest, 2) @ points.transpose(1, 2)
