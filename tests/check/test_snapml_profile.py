@@ -202,7 +202,7 @@ def test_shipped_students_pass_but_for_statistics_of_the_whole_picture(name):
     expected = set() if name in PLAIN else {"GlobalAveragePool"}
     if zoo.static(name) == zoo.find(name):  # a file of any size, with its thumbnail
         expected |= {"", "Resize"} if expected else set()
-    # What heads decide by; exporter.profile=strict and formats=lens_studio do without, but for poster.
+    # What heads decide by; but for poster, profile=strict and formats=lens_studio do without.
     heads = {name: {"Slice"} for name in ("comic", "neon", "pencil", "toon")}
     heads["screenprint"] = {"Exp", "ReduceMax", "Slice", "Sub"}
     shapes = {"Gather", "Reshape", "Shape", "Transpose", "Unsqueeze"}
