@@ -27,7 +27,7 @@ export const german: Strings = {
     noFile: "der Browser konnte keine Datei daraus machen",
     incomplete: (why) => `Die Dateien der Seite sind nicht vollständig: ${why}`,
   },
-  styles: { comic: "Comic", crayons: "Buntstift", dawn: "Morgenrot", ink: "Tusche", neon: "Neon", pencil: "Bleistift", poster: "Plakat", screenprint: "Siebdruck", swirl: "Wirbel", toon: "Trickfilm", oil: "Öl", watercolour: "Aquarell", poster: "Plakat", "hayao-small": "Hayao klein" },
+  styles: { comic: "Comic", crayons: "Buntstift", dawn: "Morgenrot", ink: "Tusche", neon: "Neon", pencil: "Bleistift", screenprint: "Siebdruck", swirl: "Wirbel", toon: "Trickfilm", oil: "Öl", watercolour: "Aquarell", poster: "Plakat", "hayao-small": "Hayao klein" },
   network: {
     noWorker: "ein Teil der Seite wurde nicht geladen; laden Sie sie neu",
     cannotRun: (name, side, why) => `${name} läuft nicht bei ${side}: ${why}.`,

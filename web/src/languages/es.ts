@@ -27,7 +27,7 @@ export const spanish: Strings = {
     noFile: "el navegador no pudo hacer un archivo",
     incomplete: (why) => `Los archivos de la página no están completos: ${why}`,
   },
-  styles: { comic: "Cómic", crayons: "Ceras", dawn: "Amanecer", ink: "Tinta", neon: "Neón", pencil: "Lápiz", poster: "Cartel", screenprint: "Serigrafía", swirl: "Remolino", toon: "Dibujos", oil: "Óleo", watercolour: "Acuarela", poster: "Cartel", "hayao-small": "Hayao pequeño" },
+  styles: { comic: "Cómic", crayons: "Ceras", dawn: "Amanecer", ink: "Tinta", neon: "Neón", pencil: "Lápiz", screenprint: "Serigrafía", swirl: "Remolino", toon: "Dibujos", oil: "Óleo", watercolour: "Acuarela", poster: "Cartel", "hayao-small": "Hayao pequeño" },
   network: {
     noWorker: "una parte de la página no se cargó; recárguela",
     cannotRun: (name, side, why) => `${name} no funciona a ${side}: ${why}.`,

@@ -27,7 +27,7 @@ export const japanese: Strings = {
     noFile: "ブラウザーがファイルを作れませんでした",
     incomplete: (why) => `ページのファイルが揃っていません：${why}`,
   },
-  styles: { comic: "コミック", crayons: "クレヨン", dawn: "夜明け", ink: "墨", neon: "ネオン", pencil: "鉛筆", poster: "ポスター", screenprint: "シルクスクリーン", swirl: "渦", toon: "アニメ", oil: "油彩", watercolour: "水彩", poster: "ポスター", hayao: "ハヤオ", "hayao-small": "ハヤオ（小）", whitebox: "ホワイトボックス" },
+  styles: { comic: "コミック", crayons: "クレヨン", dawn: "夜明け", ink: "墨", neon: "ネオン", pencil: "鉛筆", screenprint: "シルクスクリーン", swirl: "渦", toon: "アニメ", oil: "油彩", watercolour: "水彩", poster: "ポスター", hayao: "ハヤオ", "hayao-small": "ハヤオ（小）", whitebox: "ホワイトボックス" },
   network: {
     noWorker: "ページの一部が読み込まれませんでした。再読み込みしてください",
     cannotRun: (name, side, why) => `${name} は ${side} では動きません：${why}。`,
