@@ -11,7 +11,10 @@ import { BLOCK, Between, type Shares } from "./steady";
 
 export const RADIUS = 2; // pixels of the output: a window is five wide
 export const EPS = 1e-3; // variance of the luma below which a window is taken for flat, in [0, 1]²
-const VALUES = 7; // of a pixel: three slopes, three offsets, and how opaque it is
+const VALUES = 6; // of a pixel: three slopes and three offsets
+const COUNT = (2 * RADIUS + 1) ** 2;
+const OPAQUE = 0xff << 24;
+const SUMS = 8; // of a window: luma, its square, three colours, and the luma times each of them
 
 /**
  * RGBA bytes of an output, and the luma of what the network saw, in [0, 1]; both have the rim. `shares`
@@ -31,7 +34,8 @@ export type View = Pick<InferResult, "frame" | "crop" | "mirror">;
 
 export class Guided {
   private functions = new Float32Array(0); // the values of a pixel side by side
-  private planes: Float32Array[] = [];
+  private columns: Float64Array[] = []; // at every column, the sums of a window's rows
+  private opaque = true; // the output
   private luma: Float32Array = new Float32Array(0); // of the photo as it is shown
   private readonly context = new OffscreenCanvas(1, 1).getContext("2d", { willReadFrequently: true, alpha: false })!;
 
@@ -40,38 +44,17 @@ export class Guided {
     this.fit(small);
     const bytes = 4 * shown.width * shown.height;
     const made = new Uint8ClampedArray(into?.byteLength === bytes ? into : new ArrayBuffer(bytes));
-    this.guide(small, this.photo(view, shown), shown);
-    this.apply(small, shown, { left: 0, top: 0, ...shown }, made);
+    this.part(small, this.photo(view, shown), shown, { left: 0, top: 0, ...shown }, made);
     return made;
   }
 
   /** A part of a still picture as large as `shown`, of the photo's bytes there; `fit` comes before the first. */
   part(small: Small, photo: Uint8ClampedArray, shown: Size, part: Box, made: Uint8ClampedArray): void {
-    this.guide(small, photo, part);
-    this.apply(small, shown, part, made);
-  }
-
-  /** The photo's luma, mixed with the frame before's as the output is. */
-  private guide({ shares, size, rim }: Small, photo: Uint8ClampedArray, shown: Size): void {
-    const count = shown.width * shown.height;
-    const kept = this.luma.length === count ? shares : null;
+    const count = part.width * part.height;
+    const shares = this.luma.length === count ? small.shares : null;
     if (this.luma.length !== count) this.luma = new Float32Array(count);
-    const { luma } = this;
-    const [red, green, blue] = LUMA.map((weight) => weight / 255);
-    if (!kept) {
-      for (let i = 0, j = 0; i < count; i++, j += 4) luma[i] = red * photo[j] + green * photo[j + 1] + blue * photo[j + 2];
-      return;
-    }
-    const { weight, across } = kept;
-    const block = (at: number, shown: number, pixels: number, rim: number) => (place(at, shown, pixels, rim) + 0.5) / BLOCK;
-    const between = new Between(across, Array.from({ length: shown.width }, (_, x) => block(x, shown.width, size.width, rim.width)));
-    for (let y = 0, i = 0, j = 0; y < shown.height; y++) {
-      const stays = between.row(weight, block(y, shown.height, size.height, rim.height));
-      for (let x = 0; x < shown.width; x++, i++, j += 4) {
-        const now = red * photo[j] + green * photo[j + 1] + blue * photo[j + 2];
-        luma[i] = now + stays[x] * (luma[i] - now);
-      }
-    }
+    this.apply({ ...small, shares }, photo, shown, part, made);
+    if (!this.opaque) fade(small, shown, part, made);
   }
 
   private photo(view: View, shown: Size): Uint8ClampedArray {
@@ -82,64 +65,122 @@ export class Guided {
     return context.getImageData(0, 0, shown.width, shown.height).data;
   }
 
-  /** The function of each pixel: that of the window around it. */
-  fit({ luma, pixels, size }: Small): void {
-    const count = luma.length;
-    if (this.functions.length !== VALUES * count) {
-      this.functions = new Float32Array(VALUES * count);
-      this.planes = Array.from({ length: 5 }, () => new Float32Array(count));
+  /** The function of each pixel: that of the window around it; beyond the picture its edge goes on. */
+  fit({ luma, pixels, size: { width, height } }: Small): void {
+    if (this.functions.length !== VALUES * luma.length) this.functions = new Float32Array(VALUES * luma.length);
+    this.columns = Array.from({ length: SUMS }, () => new Float64Array(width));
+    const row = (y: number) => width * Math.max(0, Math.min(height - 1, y));
+    for (let y = -RADIUS; y <= RADIUS; y++) this.slide(luma, pixels, row(y), 0, 0);
+    for (let y = 0; y < height; y++) {
+      this.solve(VALUES * width * y);
+      this.slide(luma, pixels, row(y + RADIUS + 1), row(y - RADIUS), 1);
     }
-    const { functions } = this;
-    const [middle, scale, product, colour, rows] = this.planes;
-    for (let i = 0; i < count; i++) product[i] = luma[i] * luma[i];
-    means(luma, size, rows, middle);
-    means(product, size, rows, scale);
-    for (let i = 0; i < count; i++) scale[i] = 1 / (scale[i] - middle[i] * middle[i] + EPS);
-    for (let which = 0; which < 3; which++) {
-      for (let i = 0, j = which; i < count; i++, j += 4) {
-        colour[i] = pixels[j];
-        product[i] = luma[i] * pixels[j];
-      }
-      means(colour, size, rows, colour);
-      means(product, size, rows, product);
-      for (let i = 0, j = which; i < count; i++, j += VALUES) {
-        functions[j] = (product[i] - middle[i] * colour[i]) * scale[i];
-        functions[j + 3] = colour[i] - functions[j] * middle[i];
-      }
-    }
-    for (let i = VALUES - 1, j = 3; i < functions.length; i += VALUES, j += 4) functions[i] = pixels[j];
+    this.opaque = true;
+    for (let j = 3; j < pixels.length && this.opaque; j += 4) this.opaque = pixels[j] === 255;
   }
 
-  /** Between the pixels' middles the functions are bilinear. */
-  private apply({ size, rim }: Small, shown: Size, part: Box, made: Uint8ClampedArray): void {
-    const { functions, luma: guide } = this;
+  // One by one here and below: arrays of eight or six values would take twice the time.
+
+  /** The columns' sums with the row that begins at pixel `i`, and (`less` 1) without the one at `k`. */
+  private slide(luma: Float32Array, pixels: Uint8ClampedArray, i: number, k: number, less: number): void {
+    const [l, ll, r, g, b, lr, lg, lb] = this.columns;
+    for (let x = 0, j = 4 * i, m = 4 * k; x < l.length; x++, i++, k++, j += 4, m += 4) {
+      const l1 = luma[i], r1 = pixels[j], g1 = pixels[j + 1], b1 = pixels[j + 2];
+      const l0 = less * luma[k], r0 = less * pixels[m], g0 = less * pixels[m + 1], b0 = less * pixels[m + 2];
+      l[x] += l1 - l0;
+      ll[x] += l1 * l1 - l0 * l0;
+      r[x] += r1 - r0;
+      g[x] += g1 - g0;
+      b[x] += b1 - b0;
+      lr[x] += l1 * r1 - l0 * r0;
+      lg[x] += l1 * g1 - l0 * g0;
+      lb[x] += l1 * b1 - l0 * b0;
+    }
+  }
+
+  /** The functions of a row, from `at` on: of windows that slide along it. */
+  private solve(at: number): void {
+    const { functions } = this;
+    const [l, ll, r, g, b, lr, lg, lb] = this.columns;
+    const last = l.length - 1;
+    const first = (sums: Float64Array) => (2 * RADIUS) * sums[0] + sums[Math.min(RADIUS - 1, last)]; // of a window left of the first
+    let sl = first(l), sll = first(ll), sr = first(r), sg = first(g), sb = first(b), slr = first(lr), slg = first(lg), slb = first(lb);
+    for (let x = 0; x <= last; x++, at += VALUES) {
+      const i = Math.min(last, x + RADIUS), k = Math.max(0, x - RADIUS - 1);
+      sl += l[i] - l[k];
+      sll += ll[i] - ll[k];
+      sr += r[i] - r[k];
+      sg += g[i] - g[k];
+      sb += b[i] - b[k];
+      slr += lr[i] - lr[k];
+      slg += lg[i] - lg[k];
+      slb += lb[i] - lb[k];
+      const mean = sl / COUNT;
+      const scale = 1 / (COUNT * (sll / COUNT - mean * mean + EPS));
+      const red = (functions[at] = (slr - mean * sr) * scale);
+      const green = (functions[at + 1] = (slg - mean * sg) * scale);
+      const blue = (functions[at + 2] = (slb - mean * sb) * scale);
+      functions[at + 3] = sr / COUNT - red * mean;
+      functions[at + 4] = sg / COUNT - green * mean;
+      functions[at + 5] = sb / COUNT - blue * mean;
+    }
+  }
+
+  /**
+   * The functions, bilinear between the pixels' middles, of the photo's luma; that is mixed with the
+   * frame before's as the output is.
+   */
+  private apply({ size, rim, shares }: Small, photo: Uint8ClampedArray, shown: Size, part: Box, made: Uint8ClampedArray): void {
+    const { functions, luma } = this;
     const values = VALUES * size.width;
-    const row = new Float32Array(values);
+    const row = new Float64Array(values);
     const places = Array.from({ length: part.width }, (_, x) => between(part.left + x, shown.width, size.width, rim.width));
-    const shares = Float32Array.from(places, ([, share]) => share);
-    const cells: number[] = []; // where the pixels that lie between the same two of the output begin
-    places.forEach(([first], x) => first !== places[x - 1]?.[0] && cells.push(x));
+    const firsts = Int32Array.from(places, ([first]) => VALUES * first);
+    const seconds = Float64Array.from(places, ([, share]) => share);
+    const block = (at: number, shown: number, pixels: number, rim: number) => (place(at, shown, pixels, rim) + 0.5) / BLOCK;
+    const blocks = shares && new Between(shares.across, places.map((_, x) => block(part.left + x, shown.width, size.width, rim.width)));
+    const [red, green, blue] = LUMA.map((weight) => weight / 255);
+    const [seen, pixels] = [photo, made].map(({ buffer, byteOffset, length }) => new Uint32Array(buffer, byteOffset, length / 4));
     for (let y = part.top, at = 0; y < part.top + part.height; y++) {
       const [above, below] = between(y, shown.height, size.height, rim.height);
-      for (let j = 0, i = above * values; j < values; j++, i++)
-        row[j] = functions[i] + below * (functions[i + values] - functions[i]);
-      for (let cell = 0; cell < cells.length; cell++) {
-        const i = VALUES * places[cells[cell]][0];
-        const end = cell + 1 < cells.length ? cells[cell + 1] : part.width;
-        // One by one, as arrays would take twice the time: red's, green's, blue's, and how opaque.
-        const r = row[i], g = row[i + 1], b = row[i + 2], r0 = row[i + 3], g0 = row[i + 4], b0 = row[i + 5];
-        const dr = row[i + 7] - r, dg = row[i + 8] - g, db = row[i + 9] - b;
-        const dr0 = row[i + 10] - r0, dg0 = row[i + 11] - g0, db0 = row[i + 12] - b0;
-        const alpha = row[i + 6], dAlpha = row[i + 13] - alpha;
-        for (let x = cells[cell]; x < end; x++, at += 4) {
-          const share = shares[x];
-          const luma = guide[at >> 2];
-          made[at] = (r + share * dr) * luma + r0 + share * dr0;
-          made[at + 1] = (g + share * dg) * luma + g0 + share * dg0;
-          made[at + 2] = (b + share * db) * luma + b0 + share * db0;
-          made[at + 3] = alpha + share * dAlpha;
+      for (let j = 0, i = above * values; j < values; j++, i++) row[j] = functions[i] + below * (functions[i + values] - functions[i]);
+      const stays = blocks?.row(shares!.weight, block(y, shown.height, size.height, rim.height));
+      let cell = -1, r = 0, g = 0, b = 0, r0 = 0, g0 = 0, b0 = 0, dr = 0, dg = 0, db = 0, dr0 = 0, dg0 = 0, db0 = 0;
+      for (let x = 0; x < part.width; x++, at++) {
+        const i = firsts[x];
+        if (i !== cell) {
+          cell = i;
+          r = row[i], g = row[i + 1], b = row[i + 2], r0 = row[i + 3], g0 = row[i + 4], b0 = row[i + 5];
+          dr = row[i + 6] - r, dg = row[i + 7] - g, db = row[i + 8] - b;
+          dr0 = row[i + 9] - r0, dg0 = row[i + 10] - g0, db0 = row[i + 11] - b0;
         }
+        const rgba = seen[at];
+        let now = red * (rgba & 255) + green * ((rgba >> 8) & 255) + blue * ((rgba >> 16) & 255);
+        if (stays) now += stays[x] * (luma[at] - now);
+        luma[at] = now;
+        const share = seconds[x];
+        const mr = clamped((r + share * dr) * now + r0 + share * dr0);
+        const mg = clamped((g + share * dg) * now + g0 + share * dg0);
+        const mb = clamped((b + share * db) * now + b0 + share * db0);
+        pixels[at] = mr | (mg << 8) | (mb << 16) | OPAQUE;
       }
+    }
+  }
+}
+
+function clamped(level: number): number {
+  const whole = (level + 0.5) | 0;
+  return whole & ~255 ? (whole < 0 ? 0 : 255) : whole;
+}
+
+/** The alpha of what is enlarged, bilinear as its functions. */
+function fade({ pixels, size, rim }: Small, shown: Size, { left, top, width, height }: Box, made: Uint8ClampedArray): void {
+  for (let y = 0, at = 3; y < height; y++) {
+    const [above, below] = between(top + y, shown.height, size.height, rim.height);
+    const alpha = (x: number, i = 4 * (above * size.width + x) + 3) => pixels[i] + below * (pixels[i + 4 * size.width] - pixels[i]);
+    for (let x = 0; x < width; x++, at += 4) {
+      const [first, share] = between(left + x, shown.width, size.width, rim.width);
+      made[at] = alpha(first) + share * (alpha(first + 1) - alpha(first));
     }
   }
 }
@@ -154,24 +195,4 @@ function between(at: number, shown: number, pixels: number, rim: number): [numbe
 /** Where the middle of one of `shown` pixels lies in `pixels` with a rim. */
 function place(at: number, shown: number, pixels: number, rim: number): number {
   return rim + ((at + 0.5) * (pixels - 2 * rim)) / shown - 0.5;
-}
-
-/** The mean of the window around every pixel; beyond the plane its edge goes on. `into` may be `plane`. */
-function means(plane: Float32Array, { width, height }: Size, rows: Float32Array, into: Float32Array): void {
-  const clamped = (at: number, last: number) => Math.max(0, Math.min(last, at));
-  const edge = (start: number, x: number) => {
-    for (let by = -RADIUS; by <= RADIUS; by++) rows[start + x] += plane[start + clamped(x + by, width - 1)];
-  };
-  rows.fill(0);
-  for (let y = 0, start = 0; y < height; y++, start += width) {
-    for (let x = 0; x < Math.min(RADIUS, width); x++) edge(start, x);
-    for (let i = start + RADIUS; i < start + width - RADIUS; i++)
-      rows[i] = plane[i - 2] + plane[i - 1] + plane[i] + plane[i + 1] + plane[i + 2];
-    for (let x = Math.max(RADIUS, width - RADIUS); x < width; x++) edge(start, x);
-  }
-  for (let y = 0; y < height; y++) {
-    const [a, b, c, d, e] = [-2, -1, 0, 1, 2].map((by) => width * clamped(y + by, height - 1));
-    for (let x = 0, i = y * width; x < width; x++, i++)
-      into[i] = (rows[a + x] + rows[b + x] + rows[c + x] + rows[d + x] + rows[e + x]) / 25;
-  }
 }
