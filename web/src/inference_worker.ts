@@ -9,7 +9,7 @@ import {
   type OpenRequest, type Part, type WorkerMessage, type WorkerReplies, type WorkerRequest,
 } from "./protocol";
 import type { Student } from "./manifest";
-import { loadRuntime, withoutGpu, type Builds, type Runtime } from "./runtime";
+import { afterTrial, loadRuntime, withoutGpu, type Builds, type Runtime } from "./runtime";
 import type { PartMask } from "./part_mask";
 import { examine, examineFree } from "./own_network";
 import { strings } from "./strings";
@@ -81,7 +81,8 @@ async function tell<T>(file: string, get: (report: Report) => Promise<T>): Promi
 async function open(wanted: OpenRequest): Promise<WorkerReplies["open"]> {
   const [ready, network] = await Promise.all([runtimeOnce(), networkOnce(wanted.student)]);
   runtime ??= ready;
-  const session = await openAnywhere(wanted, network);
+  let session = await openAnywhere(wanted, network);
+  if (runtime.untried) session = await fasterOf(session, wanted, network);
   await student?.close();
   [student, opened] = [session, wanted];
   return runtime.backend;
@@ -105,6 +106,15 @@ async function adopt(asked: AdoptRequest): Promise<Student> {
 function openAnywhere(wanted: OpenRequest, network: ArrayBuffer): Promise<StudentSession> {
   const tried = student !== null && opened?.student.file === wanted.student.file ? student : null;
   return anywhere((runtime) => StudentSession.open(wanted, runtime, network, tried?.runtime === runtime));
+}
+
+/** The session on the graphics card, or one on the CPU where that is faster: timed once, with a card's first network. */
+async function fasterOf(card: StudentSession, wanted: OpenRequest, network: ArrayBuffer): Promise<StudentSession> {
+  const cpu = await StudentSession.open(wanted, { ...runtime!, gpu: false }, network).catch(() => null);
+  if (!cpu) return card;
+  runtime = await afterTrial(runtime!, { gpu: await card.time(), cpu: await cpu.time() });
+  await (runtime.gpu ? cpu : card).close();
+  return runtime.gpu ? card : StudentSession.open(wanted, runtime, network, true);
 }
 
 async function anywhere<T>(work: (runtime: Runtime) => Promise<T>): Promise<T> {

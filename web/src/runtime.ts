@@ -9,13 +9,29 @@ const MOST_THREADS = 4; // a small network has no work for more
 // halve the frames.
 const LEFT_FREE = 1;
 
-const ASKED = { obstacle: strings.backend.asked, emulated: false };
+const TRIALS = "distill-lens-trials"; // a cache: what both took, by graphics card and browser
+
+/** Milliseconds that a network took on the graphics card and on the CPU. */
+export interface Trial {
+  gpu: number;
+  cpu: number;
+}
+
+interface Gpu {
+  obstacle: string | null;
+  emulated: boolean;
+  /** Where the trial of this card is kept, and what it was; null: there was none. */
+  card: string;
+  trial: Trial | null;
+}
 
 export interface Runtime {
   ort: typeof Ort;
   gpu: boolean;
   threads: number;
   backend: Backend;
+  /** The card that is yet to be timed beside the CPU; null: none. */
+  untried: string | null;
 }
 
 /** One build of ONNX Runtime: addresses of its two files, and the module that loads them. */
@@ -45,8 +61,9 @@ export async function loadRuntime(
   { root, packed, ...builds }: Builds,
   tell: Told,
 ): Promise<Runtime> {
-  const { obstacle, emulated } =
-    choice.backend === "wasm" ? ASKED : await askForGpu(choice.backend === "webgpu");
+  const asked = choice.backend === "webgpu";
+  const { obstacle, emulated, card, trial } =
+    choice.backend === "wasm" ? no(strings.backend.asked) : await askForGpu(asked);
   const gpu = obstacle === null;
   const { loader, binary, load } = gpu ? builds.gpu : builds.cpu;
   const fetchBinary = packed ? fetchPacked : fetchFile;
@@ -60,8 +77,17 @@ export async function loadRuntime(
   ort.env.wasm.wasmBinary = await wasm.arrayBuffer();
   const threads = choice.threads ?? threadCount();
   ort.env.wasm.numThreads = threads;
-  const backend = gpu ? onGpu(emulated) : onCpu(threads, obstacle);
-  return { ort, gpu, threads, backend };
+  const backend = gpu ? onGpu(emulated, trial) : onCpu(threads, obstacle);
+  return { ort, gpu, threads, backend, untried: gpu && !asked && !trial ? card : null };
+}
+
+/** The same build where it was the faster one in a trial, which is kept for the next visits. */
+export async function afterTrial(runtime: Runtime, trial: Trial): Promise<Runtime> {
+  const { untried, threads } = runtime;
+  await caches.open(TRIALS).then((cache) => cache.put(untried!, Response.json(trial))).catch(() => {}); // a private window keeps nothing
+  const gpu = trial.gpu <= trial.cpu;
+  const backend = gpu ? onGpu(false, trial) : onCpu(threads, strings.backend.slower(trial.gpu, trial.cpu));
+  return { ...runtime, gpu, backend, untried: null };
 }
 
 /** A file of the page, as its folder names it. */
@@ -71,11 +97,12 @@ function named(url: string, root: URL): string {
 
 /** The same build without its GPU, once that has failed. */
 export function withoutGpu(runtime: Runtime, reason: string): Runtime {
-  return { ...runtime, gpu: false, backend: onCpu(runtime.threads, strings.backend.failed(reason)) };
+  return { ...runtime, gpu: false, untried: null, backend: onCpu(runtime.threads, strings.backend.failed(reason)) };
 }
 
-function onGpu(emulated: boolean): Backend {
-  const why = emulated ? strings.backend.emulated : strings.backend.card;
+function onGpu(emulated: boolean, trial: Trial | null): Backend {
+  const card = trial ? strings.backend.faster(trial.gpu, trial.cpu) : strings.backend.card;
+  const why = emulated ? strings.backend.emulated : card;
   return { name: "WebGPU", threads: 1, why };
 }
 
@@ -94,14 +121,22 @@ function threadObstacle(): string[] {
   return [strings.backend.oneThreadHeaders];
 }
 
-/** The adapter, and what keeps the network off WebGPU; null where nothing does. */
-async function askForGpu(emulationToo: boolean): Promise<{ obstacle: string | null; emulated: boolean }> {
-  const no = (obstacle: string) => ({ obstacle, emulated: false });
+/** What keeps the network off WebGPU; the obstacle is null where nothing does. */
+async function askForGpu(asked: boolean): Promise<Gpu> {
   if (!self.isSecureContext) return no(strings.backend.needsHttps);
   if (!("gpu" in navigator)) return no(strings.backend.noWebGpu);
   const adapter = await navigator.gpu.requestAdapter().catch(() => null);
   if (!adapter) return no(strings.backend.noCard);
-  const emulated = adapter.info.isFallbackAdapter || adapter.info.architecture === "swiftshader";
-  if (emulated && !emulationToo) return no(strings.backend.onlyEmulated);
-  return { obstacle: null, emulated };
+  const { vendor, architecture, device, isFallbackAdapter } = adapter.info;
+  const emulated = isFallbackAdapter || architecture === "swiftshader";
+  if (emulated && !asked) return no(strings.backend.onlyEmulated);
+  const card = `/${encodeURIComponent([vendor, architecture, device, navigator.userAgent].join())}`;
+  const kept = asked ? undefined : await caches.open(TRIALS).then((cache) => cache.match(card)).catch(() => undefined);
+  const trial: Trial | null = kept ? await kept.json() : null;
+  const slower = trial && trial.cpu < trial.gpu ? strings.backend.slower(trial.gpu, trial.cpu) : null;
+  return { obstacle: slower, emulated, card, trial };
+}
+
+function no(obstacle: string): Gpu {
+  return { obstacle, emulated: false, card: "", trial: null };
 }

@@ -13,6 +13,9 @@ import { Teller } from "./teller";
 // of a frame of 256 × 256; what it tells hardly changes meanwhile.
 const LOOK = 4;
 
+const RUNS = 5; // that are timed, as far as they take
+const TRIED = 500; // ms
+
 type Drawing = Pick<InferRequest, "frame" | "crop" | "mirror" | "still" | "rim" | "steady" | "spare">;
 
 export class StudentSession {
@@ -120,6 +123,17 @@ export class StudentSession {
     this.changed.set(output);
     lumaOf(input, this.changed.subarray(output.length));
     return this.changed;
+  }
+
+  /** Milliseconds of the network alone: the least of some runs. */
+  async time(): Promise<number> {
+    const times: number[] = [];
+    for (const begun = performance.now(); times.length < RUNS && performance.now() - begun < TRIED; ) {
+      const start = performance.now();
+      await this.large.session.run();
+      times.push(performance.now() - start);
+    }
+    return Math.min(...times);
   }
 
   last(): LastTensors {

@@ -1,5 +1,6 @@
 """The shipped students on WebGPU: emulated on the CPU where there is no graphics card."""
 
+import re
 import threading
 import time
 
@@ -90,3 +91,32 @@ def test_a_student_gives_what_onnx_runtime_gives_in_python(
     summary = student.summary(shown) if student.takes_summary else None
     assert np.abs(output - student(photo, summary)).max() <= SHADE
     assert np.abs(output - photo).mean() > 0.03
+
+
+# Chromium's emulated card passes for a real one, whose network is timed beside the CPU's.
+PASSES = """for (const [name, value] of [["isFallbackAdapter", false], ["architecture", "card"]])
+  Object.defineProperty(GPUAdapterInfo.prototype, name, { get: () => value });
+"""
+
+
+@pytest.mark.timeout(2 * SLOW)
+@pytest.mark.campaign
+def test_card_and_cpu_are_timed_once(visit, gpu_browser, address):
+    def passing(route) -> None:
+        script = route.fetch()
+        route.fulfill(response=script, body=PASSES + script.text())
+
+    routes = {"**/page/worker-*.js": passing}
+    at = visit("?compare=0", browser=gpu_browser, routes=routes, ready=False)
+    at.wait(READY, patience=SLOW)
+    if "ms a picture" not in at.text("why"):
+        pytest.skip(f"no WebGPU, not even emulated: {at.text('why')}")
+    ran = at.page.evaluate("distill.speed().backend.name")
+    pattern = r"WASM, \d.*faster here than WebGPU" if ran == "WASM" else "WebGPU: .*faster here"
+    assert re.match(pattern, at.text("why"))
+    said = at.text("why")
+    at.page.reload()
+    at.wait(READY, patience=SLOW)
+    assert at.text("why") == said  # the very figures: it was not timed again
+    loaded = "performance.getEntriesByType('resource').map(({ name }) => name).join()"
+    assert ("asyncify" in at.page.evaluate(loaded)) is (ran == "WebGPU")

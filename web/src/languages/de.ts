@@ -71,6 +71,8 @@ export const german: Strings = {
     asked: "wie es die Adresse verlangt",
     emulated: "wie es die Adresse verlangt; auf der CPU nachgebildet",
     card: "auf der Grafikkarte",
+    faster: (gpu, cpu) => `auf der Grafikkarte, hier schneller: ${gpu.toFixed(1)} ms je Bild, der Prozessor ${cpu.toFixed(1)}`,
+    slower: (gpu, cpu) => `hier schneller als WebGPU: ${cpu.toFixed(1)} ms je Bild statt ${gpu.toFixed(1)}`,
     failed: (why) => `WebGPU ist ausgefallen (${why})`,
     needsHttps: "WebGPU braucht eine über https geöffnete Seite",
     noWebGpu: "dieser Browser hat kein WebGPU",

@@ -75,6 +75,8 @@ export const english = {
     asked: "as the address asks for",
     emulated: "as the address asks for; emulated on the CPU",
     card: "on the graphics card",
+    faster: (gpu: number, cpu: number) => `on the graphics card, faster here: ${gpu.toFixed(1)} ms a picture, the CPU ${cpu.toFixed(1)}`,
+    slower: (gpu: number, cpu: number) => `faster here than WebGPU: ${cpu.toFixed(1)} ms a picture against ${gpu.toFixed(1)}`,
     failed: (why: string) => `WebGPU failed (${why})`,
     needsHttps: "WebGPU needs a page opened over https",
     noWebGpu: "this browser has no WebGPU",

@@ -71,6 +71,8 @@ export const spanish: Strings = {
     asked: "como pide la dirección",
     emulated: "como pide la dirección; emulado en la CPU",
     card: "en la tarjeta gráfica",
+    faster: (gpu, cpu) => `en la tarjeta gráfica, más rápida aquí: ${gpu.toFixed(1)} ms por imagen, el procesador ${cpu.toFixed(1)}`,
+    slower: (gpu, cpu) => `más rápido aquí que WebGPU: ${cpu.toFixed(1)} ms por imagen en vez de ${gpu.toFixed(1)}`,
     failed: (why) => `WebGPU falló (${why})`,
     needsHttps: "WebGPU necesita una página abierta por https",
     noWebGpu: "este navegador no tiene WebGPU",

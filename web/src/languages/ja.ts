@@ -71,6 +71,8 @@ export const japanese: Strings = {
     asked: "アドレスの指定どおり",
     emulated: "アドレスの指定どおり。CPU で模擬しています",
     card: "グラフィックスカードで動いています",
+    faster: (gpu, cpu) => `グラフィックスカードの方が速く動きます（1 枚 ${gpu.toFixed(1)} ms、CPU は ${cpu.toFixed(1)} ms）`,
+    slower: (gpu, cpu) => `WebGPU より速く動きます（1 枚 ${cpu.toFixed(1)} ms、WebGPU は ${gpu.toFixed(1)} ms）`,
     failed: (why) => `WebGPU が失敗しました（${why}）`,
     needsHttps: "WebGPU には https で開いたページが必要です",
     noWebGpu: "このブラウザーに WebGPU がありません",
