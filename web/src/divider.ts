@@ -28,9 +28,10 @@ export class Divider {
 
   /** A mouse may press anywhere on the picture; a finger takes the handle, and elsewhere holds the photo. */
   private grab(event: PointerEvent): void {
-    if (event.button !== 0) return;
+    const handle = this.handle.contains(event.target as Node);
+    if (event.button !== 0 || (this.viewer.classList.contains("zoomed") && !handle)) return;
     const shown = this.handle.checkVisibility();
-    if (!shown || (event.pointerType !== "mouse" && !this.handle.contains(event.target as Node))) return this.hold(event);
+    if (!shown || (event.pointerType !== "mouse" && !handle)) return this.hold(event);
     event.preventDefault();
     this.handle.focus({ preventScroll: true });
     this.viewer.setPointerCapture(event.pointerId);

@@ -1,9 +1,10 @@
 /** A video file drawn whole, frame by frame, with its own times and its sound. */
 import {
-  MATROSKA, MP4, QTFF, QUALITY_HIGH, WEBM, BlobSource, BufferTarget, Conversion, ConversionCanceledError, CustomVideoEncoder,
+  MATROSKA, MP4, QTFF, QUALITY_HIGH, WEBM, BlobSource, BufferTarget, CanvasSource, Conversion, ConversionCanceledError, CustomVideoEncoder,
   EncodedPacket, Input, Mp4OutputFormat, Output, WebMOutputFormat, canEncodeVideo, getFirstEncodableVideoCodec, registerEncoder,
   type VideoCodec, type VideoSample,
 } from "mediabunny";
+import { filling } from "./fit";
 import type { Size } from "./protocol";
 import { strings } from "./strings";
 
@@ -76,6 +77,52 @@ export async function drawFilm(
   } finally {
     input.dispose();
   }
+}
+
+const RATE = 30; // frames a second of a wipe
+const LENGTH = 4; // seconds
+// When how much of the drawing is seen, in shares of the length and the width; between them it glides.
+const WIPED = [[0, 0], [0.15, 0], [0.5, 1], [0.7, 1], [0.9, 0.5], [1, 0.5]];
+
+/** A film of a photo that the drawing is drawn over, from the left, and back by half; both fill `size` by their middles. */
+export async function wipeFilm(
+  photo: ImageBitmap,
+  drawing: HTMLCanvasElement,
+  size: Size,
+  report: Report,
+): Promise<Pick<Drawn, "film" | "frames">> {
+  const { format, codec } = await kindOf(size, false);
+  const output = new Output({ format, target: new BufferTarget() });
+  const { width, height } = size;
+  const context = Object.assign(document.createElement("canvas"), size).getContext("2d")!;
+  context.imageSmoothingQuality = "high";
+  const source = new CanvasSource(context.canvas, { codec, quality: QUALITY_HIGH });
+  output.addVideoTrack(source, { frameRate: RATE });
+  await output.start();
+  const frames = RATE * LENGTH;
+  const crop = filling(photo, width / height);
+  const put = (picture: CanvasImageSource, share: number) => {
+    const [cut, seen] = [width * share, crop.width * share];
+    if (cut) context.drawImage(picture, crop.left, crop.top, seen, crop.height, 0, 0, cut, height);
+  };
+  context.fillStyle = "white";
+  for (let frame = 0; frame < frames; frame++) {
+    const share = wiped(frame / (frames - 1));
+    put(photo, 1);
+    put(drawing, share);
+    if (share > 0 && share < 1) context.fillRect(width * share - 2, 0, 4, height);
+    await source.add(frame / RATE, 1 / RATE);
+    report((frame + 1) / frames);
+  }
+  await output.finalize();
+  return { film: new Blob([output.target.buffer!], { type: await output.getMimeType() }), frames };
+}
+
+function wiped(at: number): number {
+  const next = Math.max(1, WIPED.findIndex(([time]) => time >= at));
+  const [[from, before], [to, after]] = WIPED.slice(next - 1, next + 1);
+  const share = (at - from) / (to - from);
+  return before + (after - before) * share * share * (3 - 2 * share);
 }
 
 /** What this browser writes at a size. MP4 plays everywhere, but knows no opacity. */

@@ -1,4 +1,6 @@
 /** The last picture that the user opened: kept in this browser alone, so that loading the page anew does not lose it. */
+import type { Edit } from "./edit";
+
 const NAME = "distill-lens";
 const KEY = "last";
 
@@ -8,6 +10,7 @@ export interface KeptPicture {
   name: string;
   stem: string;
   mirror: boolean;
+  edit?: Edit;
 }
 
 /** Null: none from now on. Where the browser keeps nothing, as in a private window, nothing happens. */

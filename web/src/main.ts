@@ -5,6 +5,7 @@ import { $, label, pressed, reason, say } from "./dom";
 import { Engine } from "./engine";
 import { pageWorker } from "./page_worker";
 import { isNetwork, onFile } from "./file_input";
+import { Extras } from "./extras";
 import { FilmControls } from "./film_controls";
 import { LiveLoop } from "./live_loop";
 import { LoadingBar } from "./loading";
@@ -28,6 +29,7 @@ import { strings, translatePage } from "./strings";
 import { OwnThumbnails, listSizes, listStyles, pickedSize, showStyle } from "./styles";
 import { connectToolbars } from "./toolbar";
 import { Viewer } from "./viewer";
+import { Zoom } from "./zoom";
 
 type Kind = Student["kind"];
 
@@ -105,7 +107,16 @@ class Page {
     const output = new OutputControls(viewer, title, this.preferences);
     const { example } = this.manifest;
     const leaveSketch = () => this.show("photo");
-    this.photos = new PhotoControls(this.live, output, this.preferences, example, leaveSketch);
+    const grown = () => {
+      clearTimeout(this.resized);
+      this.resized = window.setTimeout(() => void (viewer.outgrown && this.live!.again()), RESIZED);
+    };
+    addEventListener("resize", grown);
+    const zoom = new Zoom((scale) => {
+      viewer.magnified = this.photos?.still ? scale : 1;
+      grown();
+    });
+    this.photos = new PhotoControls(this.live, output, this.preferences, example, zoom, leaveSketch);
     const { photos } = this;
     photos.film = new FilmControls(this.live, viewer, title, () => void photos.showBefore());
     photos.save = new SaveControls(this.engine, this.live, viewer, title, () => !this.auto, this.preferences);
@@ -116,10 +127,7 @@ class Page {
       look.show();
     };
     this.part = new PartControls(this.engine, this.live, viewer, this.preferences, judge, () => this.sketcher());
-    addEventListener("resize", () => {
-      clearTimeout(this.resized);
-      this.resized = window.setTimeout(() => void (viewer.outgrown && this.live!.again()), RESIZED);
-    });
+    new Extras(this.engine, viewer, this.manifest.students, title, () => photos.source, this.preferences);
     void this.photos.begin();
   }
 

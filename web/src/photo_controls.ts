@@ -3,6 +3,7 @@ import { Camera } from "./camera";
 import { CameraSession, type CameraScreen } from "./camera_session";
 import { $, pressed, reason, say, unsay } from "./dom";
 import { fetchFile } from "./download";
+import { cropped, shaped, turned, UNEDITED, type Edit } from "./edit";
 import { isVideo } from "./file_input";
 import { filling } from "./fit";
 import type { FilmControls } from "./film_controls";
@@ -15,6 +16,9 @@ import { encoded, stamped, stem } from "./save";
 import type { SaveControls } from "./save_controls";
 import { Picture, play, type Source, type Video } from "./sources";
 import { strings } from "./strings";
+import type { Zoom } from "./zoom";
+
+const UNDONE = 20; // pictures that are remembered
 
 /** What is shown where there is no camera; `stem`: what files made of it are called after. */
 interface Shown extends KeptPicture {
@@ -27,6 +31,7 @@ export class PhotoControls implements CameraScreen {
   private readonly camera = new Camera();
   private readonly session = new CameraSession(this.camera, this);
   private shown: Shown | null = null;
+  private readonly before: Shown[] = []; // what was shown before, for undo
   private sample: Blob | null = null;
   private inFront = true;
   private chosen = 0; // pictures and cameras that the user asked for
@@ -42,6 +47,7 @@ export class PhotoControls implements CameraScreen {
     private readonly output: OutputControls,
     private readonly preferences: Preferences,
     private readonly example: string,
+    private readonly zoom: Zoom,
     private readonly leaveSketch: () => void,
   ) {
     $("camera").addEventListener("click", () => this.toggleCamera());
@@ -49,6 +55,19 @@ export class PhotoControls implements CameraScreen {
     $("freeze").addEventListener("click", () => void this.freeze());
     $("mirror").addEventListener("click", () => this.toggleMirror());
     $("example").addEventListener("click", () => this.openExample());
+    $("turn").addEventListener("click", () => {
+      const times = this.live.mirror ? [1, 2, 3] : [1]; // to the right as it is seen
+      this.edit((edit) => times.reduce(turned, edit));
+    });
+    $("crop").addEventListener("click", () => this.edit((edit) => cropped(edit, this.zoom.seen, this.live.mirror)));
+    $("shape").addEventListener("change", ({ target }) => this.cut(Number((target as HTMLSelectElement).value)));
+    $("undo-edit").addEventListener("click", () => void this.undo());
+    document.addEventListener("keydown", (event) => {
+      const typed = (event.target as Element).closest("input:not([type=range], [type=radio], [type=checkbox]), textarea");
+      if (event.key !== "z" || !(event.ctrlKey || event.metaKey) || event.shiftKey || !this.inFront || typed) return;
+      event.preventDefault();
+      void this.undo();
+    });
     $("keep").addEventListener("change", ({ target }) => this.keep((target as HTMLInputElement).checked));
     document.addEventListener("visibilitychange", () => {
       this.follow();
@@ -152,7 +171,7 @@ export class PhotoControls implements CameraScreen {
   private keep(wanted: boolean): void {
     const { shown } = this;
     const own = wanted && shown?.full && shown.file !== this.sample ? shown : null;
-    void keepPicture(own && { file: own.file, name: own.name, stem: own.stem, mirror: own.mirror });
+    void keepPicture(own && { file: own.file, name: own.name, stem: own.stem, mirror: own.mirror, edit: own.edit });
   }
 
   private async openExample(): Promise<void> {
@@ -170,13 +189,34 @@ export class PhotoControls implements CameraScreen {
     await this.show(shown, true);
   }
 
+  /** The picture that is shown, turned or cropped otherwise. */
+  private edit(change: (edit: Edit) => Edit): void {
+    const { shown } = this;
+    if (this.session.on || !shown?.full) return;
+    const edit = change(shown.edit ?? UNEDITED);
+    void this.show({ ...shown, mirror: this.live.mirror, edit }, true);
+  }
+
+  /** To the middle in another shape; 0: all of the picture. */
+  private cut(shape: number): void {
+    const { full } = this.shown ?? {};
+    this.edit((edit) => (shape && full ? cropped(edit, shaped(full, shape), false) : { ...edit, box: UNEDITED.box }));
+  }
+
+  private async undo(): Promise<void> {
+    const before = this.before.pop();
+    if (!before) return;
+    this.shown = null;
+    await this.show(before, true);
+  }
+
   /** `asked`: by the user, so that no camera comes in its place, however late it is allowed. */
   private async show(shown: Shown, asked = false): Promise<void> {
     const turn = asked ? ++this.chosen : this.chosen;
     const video = isVideo(shown.file);
     let source: Source;
     try {
-      source = await (video ? play(shown.file) : Picture.read(shown.file));
+      source = await (video ? play(shown.file) : Picture.read(shown.file, shown.edit));
     } catch {
       return say(video ? strings.files.noVideo(shown.name) : strings.files.noPicture(shown.name));
     }
@@ -184,7 +224,10 @@ export class PhotoControls implements CameraScreen {
     this.session.want(false);
     if (asked) say("");
     const { full, clear } = source instanceof Picture ? source : {};
+    if (asked && this.shown) this.before.push({ ...this.shown, mirror: this.session.on ? this.shown.mirror : this.live.mirror });
+    this.before.splice(0, this.before.length - UNDONE);
     this.shown = { ...shown, full, clear };
+    this.zoom.to(1);
     if (asked) this.keep(this.preferences.get("keep"));
     this.setMirror(shown.mirror);
     this.live.use(source);
@@ -240,6 +283,10 @@ export class PhotoControls implements CameraScreen {
     this.output.offerFilm(this.session.on ? "camera" : video && "video");
     this.film?.offer(video);
     const { full, clear = false } = this.shown ?? {};
-    this.save?.offer(file && !video && full ? { file, full, clear } : null);
+    const picture = file && !video && full ? { file, full, clear, edit: this.shown?.edit ?? UNEDITED } : null;
+    this.save?.offer(picture);
+    $("edit").hidden = $("extras").hidden = !picture;
+    $<HTMLButtonElement>("undo-edit").disabled = !this.before.length;
+    if (!this.shown?.edit) $<HTMLSelectElement>("shape").value = "0";
   }
 }

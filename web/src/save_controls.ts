@@ -8,6 +8,7 @@ import type { Preferences } from "./preferences";
 import { STROKES, type BeginFullRequest, type FileKind, type Size, type Sticker, type Strokes } from "./protocol";
 import { PNG, encoded, saveFile } from "./save";
 import { LIMIT, LIMIT_TOLD } from "./sizes";
+import type { Edit } from "./edit";
 import { readFull, savedSize } from "./sources";
 import { strings } from "./strings";
 import type { Viewer } from "./viewer";
@@ -19,6 +20,7 @@ interface Opened {
   file: Blob;
   full: Size;
   clear: boolean;
+  edit: Edit;
 }
 
 export class SaveControls {
@@ -61,7 +63,7 @@ export class SaveControls {
     const strokes = student && !student.fixed && this.sideOf("shown") !== null;
     $("strokes-row").hidden = this.both.hidden = !strokes;
     label($("save-gives"), picture && student ? gives(picture, student) : "");
-    const now = [student?.file, viewer.drawnSide, this.live.mirror, picture?.full.width, picture?.file.size].join();
+    const now = [student?.file, viewer.drawnSide, this.live.mirror, picture?.full.width, picture?.file.size, JSON.stringify(picture?.edit)].join();
     if (!strokes || !this.both.open || this.work || now === this.lookedAt) return;
     this.lookedAt = now;
     this.looking.abort();
@@ -75,7 +77,7 @@ export class SaveControls {
     say("");
     try {
       if (!picture || !this.live.now) return saveFile(await encoded(this.viewer.picture(), this.preferences.file), title);
-      const frame = await readFull(picture.file);
+      const frame = await readFull(picture.file, picture.edit);
       const { width, height } = frame;
       const made = await this.drawn(frame, picture.clear);
       if (!made) return;
@@ -123,10 +125,10 @@ export class SaveControls {
   }
 
   /** The middle of the file with either strokes, a pixel of it for one of the screen's. */
-  private async look({ file }: Opened, signal: AbortSignal): Promise<void> {
+  private async look({ file, edit }: Opened, signal: AbortSignal): Promise<void> {
     for (const strokes of STROKES) {
       if (signal.aborted) return;
-      const frame = await readFull(file);
+      const frame = await readFull(file, edit);
       const middle = { width: Math.min(LOOKED_AT.width, frame.width), height: Math.min(LOOKED_AT.height, frame.height) };
       const plain = { part: "everything", apart: null, behind: null, stickers: [] as Sticker[] } as const;
       const wanted = { ...this.wanted(frame, strokes), ...plain, middle };

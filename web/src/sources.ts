@@ -1,4 +1,5 @@
 /** Where frames come from: the camera, a video file, or one picture. */
+import { UNEDITED, stays, type Edit } from "./edit";
 import type { Size } from "./protocol";
 
 export interface Source {
@@ -15,6 +16,7 @@ const LARGEST = 2048; // pixels of a picture's long side that are kept
 // What is saved at its own size: most browsers draw so many pixels into one canvas, some phones' only the second.
 const MOST_PIXELS = [5120 * 5120, 4096 * 4096];
 const LONGEST = 16384;
+const QUARTERS = [[1, 0, 0, 1], [0, 1, -1, 0], [-1, 0, 0, -1], [0, -1, 1, 0]] as const; // turns to the right
 const LOOKED_AT = 512; // pixels of the long side in which what is see-through is looked for
 
 export class Picture implements Source {
@@ -27,9 +29,9 @@ export class Picture implements Source {
     readonly clear: boolean,
   ) {}
 
-  /** Turned as its EXIF says. Throws where the browser cannot read it. */
-  static async read(file: Blob): Promise<Picture> {
-    const own = await createImageBitmap(file);
+  /** Turned as its EXIF says, then as `edit` does. Throws where the browser cannot read it. */
+  static async read(file: Blob, edit = UNEDITED): Promise<Picture> {
+    const own = await edited(file, edit);
     const { width, height } = own;
     const most = Math.min(1, LARGEST / Math.max(width, height));
     const clear = isClear(own);
@@ -46,9 +48,28 @@ export class Picture implements Source {
 }
 
 /** A picture at the size that it is saved at. */
-export async function readFull(file: Blob): Promise<ImageBitmap> {
-  const own = await createImageBitmap(file);
+export async function readFull(file: Blob, edit: Edit): Promise<ImageBitmap> {
+  const own = await edited(file, edit);
   return reduced(own, savedSize(own));
+}
+
+/** A file's picture, turned and cropped; no larger than can be saved where it is. */
+async function edited(file: Blob, edit: Edit): Promise<ImageBitmap> {
+  const own = await createImageBitmap(file);
+  const { left, top, width, height } = stays(edit, own);
+  if (!edit.turns && width === own.width && height === own.height) return own;
+  const made = savedSize({ width, height });
+  const canvas = new OffscreenCanvas(made.width, made.height);
+  const context = canvas.getContext("2d")!;
+  context.imageSmoothingQuality = "high";
+  context.scale(made.width / width, made.height / height);
+  const [wide, high] = edit.turns % 2 ? [own.height, own.width] : [own.width, own.height];
+  context.translate(wide / 2 - left, high / 2 - top);
+  const [a, b, c, d] = QUARTERS[edit.turns];
+  context.transform(a, b, c, d, 0, 0);
+  context.drawImage(own, -own.width / 2, -own.height / 2);
+  own.close();
+  return canvas.transferToImageBitmap();
 }
 
 /** The size that a picture is saved at: its own, or where that is more than can be saved, the largest that can. */

@@ -35,6 +35,9 @@ export class Viewer {
   /** What stands behind people, where they were told from it; null: what they stood before. */
   behind: Backdrop | null = null;
 
+  /** How many times as large as its frame the picture is seen. */
+  magnified = 1;
+
   /** Whether there is a stylised picture, and so something to save. */
   drawn = false;
   /** Called with every stylised picture that is shown. */
@@ -186,7 +189,7 @@ export class Viewer {
   /** Pixels of the screen; at least those of a small picture, as what is hidden has none. */
   private get seenSide(): number {
     const { clientWidth, clientHeight } = this.frame;
-    return Math.max(LEAST, devicePixelRatio * Math.max(clientWidth, clientHeight));
+    return Math.max(LEAST, devicePixelRatio * this.magnified * Math.max(clientWidth, clientHeight));
   }
 
   /** How the picture is looked at. */
@@ -194,10 +197,10 @@ export class Viewer {
     return { split: this.beside ? this.divider.at / 100 : 0, strength: this.share };
   }
 
-  /** What is shown, as a picture of its own. */
-  picture(): HTMLCanvasElement {
+  /** What is shown, as a picture of its own; perhaps without the photo beside it. */
+  picture(beside = this.beside): HTMLCanvasElement {
     const page = Object.assign(document.createElement("canvas"), this.size);
-    this.paint(page.getContext("2d")!, { left: 0, top: 0, ...this.size });
+    this.paint(page.getContext("2d")!, { left: 0, top: 0, ...this.size }, beside);
     return page;
   }
 
@@ -218,8 +221,8 @@ export class Viewer {
   }
 
   /** Draw what is shown, as divider and strength have it on the screen, into a box. */
-  paint(context: CanvasRenderingContext2D, { left, top, width, height }: Box): void {
-    const cut = this.beside ? Math.round((width * this.divider.at) / 100) : 0;
+  paint(context: CanvasRenderingContext2D, { left, top, width, height }: Box, beside = this.beside): void {
+    const cut = beside ? Math.round((width * this.divider.at) / 100) : 0;
     context.save();
     context.translate(left, top);
     context.imageSmoothingQuality = "high";

@@ -102,6 +102,8 @@ def test_a_phones_tasks_by_keyboard_alone(visit, width, height):
     key = at.page.keyboard.press
     at.page.focus("#about summary")
     key("Tab")
+    assert focused(at) == "viewer"
+    key("Tab")
     assert focused(at) == "style"
     key("ArrowRight")
     at.wait("document.getElementById('tag').textContent === 'hayao'")
@@ -260,7 +262,7 @@ def test_what_is_no_control_has_no_tab_stop(visit):
     stops = at.page.evaluate(
         "[...document.querySelectorAll('[tabindex=\"0\"]')].map((each) => each.id)"
     )
-    assert set(stops) <= {"divider", "paper", "camera", "pen"}
+    assert set(stops) <= {"viewer", "divider", "paper", "camera", "pen"}
 
 
 def test_on_a_phones_side_the_sheet_stands_beside_the_picture(visit):

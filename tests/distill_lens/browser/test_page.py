@@ -377,10 +377,10 @@ def test_many_styles_are_pushed_aside_on_a_phone(visit):
 def test_everything_is_reached_by_keyboard(visit):
     at = visit()
     reached = []
-    for _ in range(9):
+    for _ in range(10):
         at.page.keyboard.press("Tab")
         reached.append(at.page.evaluate("document.activeElement.id || document.activeElement.name"))
-    wanted = ["view-photo", "view-sketch", "divider", "camera", "style", "strength"]
+    wanted = ["view-photo", "view-sketch", "viewer", "divider", "camera", "style", "strength"]
     assert [name for name in reached if name][: len(wanted)] == wanted
     at.page.focus("input[value=negative]")
     at.page.keyboard.press("ArrowRight")
