@@ -2,7 +2,10 @@
 import { german, germanPage } from "./languages/de";
 import { english, type PageWords, type Strings } from "./languages/en";
 import { spanish, spanishPage } from "./languages/es";
+import { french, frenchPage } from "./languages/fr";
 import { japanese, japanesePage } from "./languages/ja";
+import { portuguese, portuguesePage } from "./languages/pt";
+import { chinese, chinesePage } from "./languages/zh";
 
 // The embedded lens carries English alone, to stay small.
 const EMBEDDED = import.meta.env.MODE === "element";
@@ -11,7 +14,10 @@ const LANGUAGES: Record<string, { strings: Strings; page: PageWords }> = EMBEDDE
   en: PLAIN,
   de: { strings: german, page: germanPage },
   es: { strings: spanish, page: spanishPage },
+  fr: { strings: french, page: frenchPage },
   ja: { strings: japanese, page: japanesePage },
+  pt: { strings: portuguese, page: portuguesePage },
+  zh: { strings: chinese, page: chinesePage },
 };
 
 /** `?lang=de`, else the first of the user's languages that there is, else English. */

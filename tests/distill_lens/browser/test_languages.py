@@ -4,7 +4,10 @@ import re
 
 import pytest
 
-LANGUAGES = {"de": "Einstellungen", "es": "Ajustes", "ja": "設定"}
+LANGUAGES = {
+    "de": "Einstellungen", "es": "Ajustes", "fr": "Réglages", "ja": "設定",
+    "pt": "Configurações", "zh": "设置",
+}  # fmt: skip
 # Every word on the page, seen or only read aloud, where it stands.
 WORDS = """() => {
   const found = [], walker = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
@@ -17,7 +20,7 @@ WORDS = """() => {
   return found.filter((text) => text);
 }"""
 SAME = r"(?i)distill|lens|negative|hayao|stiff|pencil|paint|chalk|WASM.*|"
-SAME += r"[\d,. %px]+|Stopp?|.* px\)?"
+SAME += r"[\d,.: %px]+|Stopp?|.* px\)?|photo|style"  # the last two in French
 CLIPPED = """[...document.querySelectorAll('.dock button')].filter(
   (b) => b.offsetParent && b.scrollWidth > b.clientWidth).map((b) => b.id)"""
 
@@ -40,7 +43,8 @@ def test_the_first_known_language_counts_and_the_address_before_all(visit):
     def lang(query, locale):
         return visit(query, locale=locale).page.evaluate("document.documentElement.lang")
 
-    assert lang("", "fr-FR") == "en"
+    assert lang("", "sv-SE") == "en"
+    assert lang("", "zh-TW") == "zh"
     assert lang("", "es-419") == "es"
     assert lang("?lang=ja", "de-DE") == "ja"
     assert lang("?lang=tlh", "de-DE") == "de"
