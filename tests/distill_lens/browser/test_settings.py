@@ -55,7 +55,7 @@ def test_settings_are_remembered_until_they_are_forgotten(visit):
     at.wait("window.distill !== undefined && distill.speed().frames > 0")
     at.settle()
     assert chosen(at) == "hayao"
-    assert at.last()[0].shape == (1, 3, 192, 192)
+    assert at.last()[0].shape == (1, 3, 96, 192)
     assert at.text("strength-value") == "60 %"
     assert not at.page.is_visible("#divider")
     at.page.click("#forget")
