@@ -19,7 +19,7 @@ import { exposePageApi } from "./page_api";
 import { Preferences } from "./preferences";
 import { PartControls } from "./part_controls";
 import { PhotoControls } from "./photo_controls";
-import type { Backend, BackendChoice, Times } from "./protocol";
+import { TRIALS, type Backend, type BackendChoice, type Times } from "./protocol";
 import { encoded } from "./save";
 import { SaveControls } from "./save_controls";
 import { Sheet } from "./sheet";
@@ -215,6 +215,7 @@ class Page {
     }
     const { photo } = this.chosen;
     if (photo) this.live!.choose({ student: photo, side: this.size(photo, null) });
+    void self.caches?.delete(TRIALS);
     this.photos?.forget();
     this.part?.forget();
     showStyle(this.chosen[this.kind]!);

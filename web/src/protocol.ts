@@ -19,6 +19,9 @@ export interface Backend {
   why: string;
 }
 
+/** A cache: what a network took on the graphics card and on the CPU, by card and browser. */
+export const TRIALS = "distill-lens-trials";
+
 /** What the address asks for; null: what fits. */
 export interface BackendChoice {
   backend: "webgpu" | "wasm" | null;

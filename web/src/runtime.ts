@@ -1,15 +1,13 @@
 /** Where the network runs: WebGPU where the browser really gives it, else WASM. In the worker. */
 import type * as Ort from "onnxruntime-web";
 import { fetchFile, fetchPacked, type Report } from "./download";
-import type { Backend, BackendChoice } from "./protocol";
+import { TRIALS, type Backend, type BackendChoice } from "./protocol";
 import { strings } from "./strings";
 
 const MOST_THREADS = 4; // a small network has no work for more
 // The page and the camera need a core too: on two busy ones, two threads wait for each other and
 // halve the frames.
 const LEFT_FREE = 1;
-
-const TRIALS = "distill-lens-trials"; // a cache: what both took, by graphics card and browser
 
 /** Milliseconds that a network took on the graphics card and on the CPU. */
 export interface Trial {
