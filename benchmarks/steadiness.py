@@ -3,11 +3,10 @@
     python benchmarks/steadiness.py [--students hayao toon] [--people] [--faces]
                                     [--frames 40]
 
-Clips of known motion (see moving.py), as `smooth=` of distill.stylize and Steadiness on the page
-of distill.lens mix them. Printed as a Markdown table: of a still scene the share of values that
-jump by more than 16 of 255 levels from one frame to the next; of a slow pan and of a hand's sway
-the share that is off by as much from the frame's own output, which is what a ghost would be, and
-the dB between the two.
+Clips of known motion (see moving.py), as Steadiness on the page of distill.lens mixes them. Printed
+as a Markdown table: of a still scene the share of values that jump by more than 16 of 255 levels
+from one frame to the next; of a slow pan and of a hand's sway the share that is off by as much from
+the frame's own output, which is what a ghost would be, and the dB between the two.
 """
 
 from __future__ import annotations
@@ -29,10 +28,10 @@ from distill.core.arrays import to_array, to_picture
 from distill.models import zoo
 from distill.stylize.onnx_student import ImageModel
 from distill.stylize.stylizing import open_student
-from distill_video.stylised_video import Smoother
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
 from support import blazeface
+from support.still_smoother import StillSmoother
 
 SIZE = 256, 192
 JUMP = 16  # levels of 255
@@ -48,7 +47,7 @@ def stylised(student: ImageModel, pictures: list[np.ndarray]) -> list[np.ndarray
 
 
 def mixed(strength: float, pictures: list[np.ndarray], own: list[np.ndarray]) -> list[np.ndarray]:
-    smoother = Smoother(strength)
+    smoother = StillSmoother(strength)
     return [smoother(picture, output) for picture, output in zip(pictures, own, strict=True)]
 
 

@@ -17,6 +17,7 @@ from av.stream import Disposition
 from av.video import VideoStream
 from av.video.reformatter import ColorRange, Colorspace, Interpolation
 
+from distill_video.motion import Motion
 from distill_video.videos import BadVideo
 
 # By content, not by name: a playlist or a list of other files may call itself .mp4, and would have
@@ -40,7 +41,9 @@ def open_video(path: Path) -> Any:
         # file: keeps FFmpeg from reading a colon in the name as a protocol.
         return av.open(f"file:{path.absolute()}", options=_SAFE, metadata_errors="replace")
     except (av.FFmpegError, ValueError) as error:
-        raise BadVideo(f"not a video, or damaged at its start or end ({_reason(error)})") from None
+        raise BadVideo(
+            f"not a video, or damaged at its start or end ({reason_of_ffmpeg(error)})"
+        ) from None
 
 
 def first_video(container: Any, remarks: list[str]) -> VideoStream:
@@ -80,6 +83,8 @@ class VideoFrame:
     duration: int
     picture: np.ndarray
     stylised: np.ndarray | None = None
+    motion: Motion | None = None
+    smoothed: np.ndarray | None = None
 
 
 class Reader:
@@ -166,7 +171,7 @@ class Reader:
                         self._awaited.add(packet.pts)
                 yield packet
         except av.FFmpegError as error:
-            self.cut = f"breaks off at {float(self._reached):.1f} s ({_reason(error)})"
+            self.cut = f"breaks off at {float(self._reached):.1f} s ({reason_of_ffmpeg(error)})"
             flush = av.Packet()
             flush.stream = self._stream
             yield flush
@@ -243,7 +248,7 @@ class Reader:
         return max(((s.start_time or 0) + s.duration) * s.time_base for s in streams)
 
 
-def _reason(error: Exception) -> str:
+def reason_of_ffmpeg(error: Exception) -> str:
     """What is wrong, on one line and without the file's name, which may hold anything."""
     log = getattr(error, "log", None)
     if log and log[1]:

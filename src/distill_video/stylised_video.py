@@ -14,23 +14,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from av import Packet
-from PIL import Image
-from scipy.ndimage import maximum_filter
 from tqdm import tqdm
 
-from distill.config.settings.commands import Stylize
 from distill.core.errors import counted, needed
 from distill.core.files import atomic_write, write_json
 from distill.core.progress import bar
-from distill.data.decode import to_rgb
-from distill.data.faces import FindFaces
-from distill.stylize import portraits, render
 from distill.stylize.jobs import NotWhole, StylizeJob
-from distill.stylize.onnx_student import ImageModel
-from distill.stylize.parts import lay_over
 from distill.stylize.pictures import InferenceSetup
-from distill.stylize.portraits import Square
-from distill.stylize.stickers import Followed, follow
+from distill_video.frames import FrameStylizer, frame_steps
 from distill_video.reader import Reader, VideoFrame
 from distill_video.videos import BadVideo
 from distill_video.writer import Writer
@@ -42,31 +33,12 @@ def stylise_file(job: StylizeJob, setup: InferenceSetup) -> None:
     Raises BadVideo with the reason where it is not, NotWhole where frames of it could not be read.
     """
     settings: Any = setup.settings  # those of VideoSettings among them
-    if settings.face == "crop":
-        raise BadVideo("face=crop is for pictures; leave it off")
-    student, smooth = setup.student, settings.smooth
-    summarise = SmoothSummary(student.summary, smooth) if student.takes_summary else None
-    dress = replace(setup.wardrobe, steady=True, frames_with_face=0) if setup.wardrobe else None
-    paste_faces = FacePaster(settings, student, setup.find_faces) if setup.find_faces else None
-
-    def stylise(frame: np.ndarray) -> np.ndarray:
-        stylised = picture = Image.fromarray(frame)
-        if paste_faces:
-            stylised = paste_faces(picture)
-        elif settings.face != "wear":
-            stylised = render.stylise_rgb(
-                picture, student, settings.size, settings.upscale, summarise
-            )
-        if settings.strength < 1 or settings.parts:
-            stylised = lay_over(picture, stylised, settings, lambda _: None)
-        if dress:
-            stylised = dress(picture, stylised) or stylised
-        return np.asarray(to_rgb(stylised))  # what is see-through becomes white
-
+    smooth, stylise = settings.smooth, FrameStylizer(setup)
     try:
         report = stylise_video(
             *(job.source, job.target, stylise, job.say),
             *(settings.crf, smooth, settings.stability, settings.compare),
+            period=stylise.period,
         )
         if stability := report.stability:
             values = {**asdict(stability), "ratio": stability.ratio, "smooth": smooth}
@@ -90,39 +62,10 @@ def stylise_file(job: StylizeJob, setup: InferenceSetup) -> None:
     tqdm.write(
         f"{counted(report.frames, 'frame')}, {pace:.1f} a second; busy: {shares}", file=sys.stdout
     )
-    face_counter = paste_faces or dress
-    if face_counter and (faceless := report.frames - face_counter.frames_with_face):
+    if faceless := stylise.faceless(report.frames):
         job.say(f"no face found in {faceless} of {counted(report.frames, 'frame')}")
     if losses := report.missing:
         raise NotWhole(losses)
-
-
-@dataclass
-class FacePaster:
-    """face=paste of one video, frame after frame: squares are smoothed as marks are."""
-
-    settings: Stylize
-    model: ImageModel
-    find: FindFaces
-    frames_with_face: int = 0  # frames with a face
-    _faces: list[Followed] | None = None
-
-    def __call__(self, photo: Image.Image) -> Image.Image:
-        at, faces = self.settings, list[Followed]()
-        for square in portraits.squares(photo, self.find, at.detector, at.faces == "all"):
-            start, side = complex(square.left, square.top), square.side
-            faces.append(Followed({"start": start, "end": start + side * (1 + 1j)}, 1.0))
-        self.frames_with_face += bool(faces)
-        self._faces = follow(self._faces, faces)
-        squares = []
-        for face in self._faces:
-            start, end = face.marks.values()
-            corner = round(start.real), round(start.imag)
-            squares.append(Square(*corner, round((end - start).real), face.opacity))
-        if not squares:
-            return photo
-        page = photo.convert("RGBA")
-        return render.stylise(page, self.model, at.size, at.upscale, squares, at.blend)
 
 
 if TYPE_CHECKING:
@@ -165,36 +108,34 @@ def stylise_video(
     smooth: float = 0.0,
     stability: bool = False,
     compare: bool = False,
+    period: Callable[[tuple[int, int]], float] | None = None,
 ) -> VideoReport:
     """Every frame through `stylise`, which maps uint8 (height, width, 3) to as many.
 
     `say` gets a line for whatever is not kept as it was. `crf` is the encoder's, 0 to 51; `smooth`
-    from 0 (off) to below 1; `compare` puts input and output into one. Raises BadVideo for a file
-    that is none, OSError where `target` cannot be written, and whatever `stylise` raises; then
-    there is no target.
+    from 0 (off) to below 1; `compare` puts input and output into one; `period` gives the pixels
+    that the grid of `stylise` repeats after in frames of a size, 0 where it has none. Raises
+    BadVideo for a file that is none, OSError where `target` cannot be written, and whatever
+    `stylise` raises; then there is no target.
     """
     with closing(Reader(source)) as reader, atomic_write(target) as path:
         frames, (width, height) = reader.facts.frames, reader.facts.size
-        smoother, meter = Smoother(smooth) if smooth else None, None
+        meter = None
         if stability:
             with needed("stability=true: needs scikit-image", "pip install scikit-image"):
                 from distill_video.stability import StabilityMeter
             meter = StabilityMeter(1 + (frames or 0) // PAIRS)
 
-        def infer(item: VideoFrame | Packet) -> VideoFrame | Packet:
-            if not isinstance(item, VideoFrame):
-                return item
-            return replace(item, stylised=stylise(item.picture))
+        *steps, mix = frame_steps(stylise, smooth, period((width, height)) if period else 0.0)
 
         def finish(item: VideoFrame | Packet) -> VideoFrame | Packet:
-            if not isinstance(item, VideoFrame) or item.stylised is None:
+            item = mix(item)
+            if not isinstance(item, VideoFrame) or item.stylised is None or item.smoothed is None:
                 return item
-            output = smoother(item.picture, item.stylised) if smoother else item.stylised
             if meter:
-                meter.add(item.picture, item.stylised, output)
-            return replace(
-                item, picture=np.concatenate([item.picture, output], 1) if compare else output
-            )
+                meter.add(item.picture, item.stylised, item.smoothed)
+            both = [item.picture, item.smoothed]
+            return replace(item, smoothed=np.concatenate(both, 1) if compare else item.smoothed)
 
         if compare:
             width *= 2
@@ -205,13 +146,13 @@ def stylise_video(
             if width % 2 or height % 2:
                 even = f"{width + width % 2}×{height + height % 2}"
                 say(f"is {width}×{height}; its output is {even}, as the encoder needs it even")
-            pipeline = Pipeline(reader, [infer, finish])
+            pipeline = Pipeline(reader, [*steps, finish])
             count, writing, start = 0, 0.0, time.perf_counter()
             with bar(frames, "frame", source.name, leave=False) as progress, pipeline as items:
                 for item in items:
                     before = time.perf_counter()
-                    if isinstance(item, VideoFrame):
-                        writer.write(item.pts, item.duration, item.picture)
+                    if isinstance(item, VideoFrame) and item.smoothed is not None:
+                        writer.write(item.pts, item.duration, item.smoothed)
                         count += 1
                         progress.update()
                     else:
@@ -222,8 +163,9 @@ def stylise_video(
         except BaseException:
             writer.abandon()
             raise
-    stages = zip(("read", "stylise", "smooth", "write"), [*pipeline.busy, writing], strict=True)
-    busy = {stage: spent / seconds for stage, spent in stages}
+    stages = ("read", "track", "stylise", "smooth", "write")
+    shares = zip(stages, [*pipeline.busy, writing], strict=True)
+    busy = {stage: spent / seconds for stage, spent in shares if smooth or stage != "track"}
     stability_figures = meter.result() if meter else None
     return VideoReport(
         count, seconds, busy, reader.lost, writer.dropped, reader.cut, stability_figures
@@ -285,65 +227,3 @@ class Pipeline:
             return self._steps[number](item)
         finally:
             self.busy[number] += time.perf_counter() - start
-
-
-BLOCK = 8  # pixels a side whose mean is compared: an eighth of the sensor's noise is left
-SCENE = 0.2  # of its length that a summary may change by and still be mixed by a third
-STILL = 3.0  # levels of 255 that a block's mean may change by and still be mixed by a third
-
-
-class Smoother:
-    """Mixes a stylised frame with the last result by `strength` (0 to below 1) where nothing moves.
-
-    out = stylised + w · (last - stylised), w = strength · exp(-(d / 3)²), d the change of the input
-    in levels of 255: of the means of blocks of 8×8 pixels, the largest of three colours and of the
-    block's neighbours. d is taken to the input mixed by the same weights, so that slow changes,
-    each too small to notice, end the mixing before a trail can be seen. Only the past counts, and
-    one picture is kept.
-    """
-
-    def __init__(self, strength: float) -> None:
-        self._strength = strength
-        self._last: np.ndarray | None = None
-        self._reference: np.ndarray = np.zeros(0)
-
-    def __call__(self, picture: np.ndarray, stylised: np.ndarray) -> np.ndarray:
-        """A frame and its output, both uint8 (height, width, 3); gives the mixed output."""
-        means = np.asarray(Image.fromarray(picture).reduce(BLOCK), np.float32)
-        result = stylised.astype(np.float32)
-        if self._last is None or self._last.shape != stylised.shape:
-            self._last, self._reference = result, means
-            return stylised
-        change = maximum_filter(np.abs(means - self._reference).max(2), 3)
-        weight = self._strength * np.exp(-((change / STILL) ** 2))  # of every block
-        self._reference = means + weight[..., None] * (self._reference - means)
-        size = weight.shape[1] * BLOCK, weight.shape[0] * BLOCK
-        pixels = np.asarray(Image.fromarray(weight).resize(size, Image.Resampling.BILINEAR))
-        high, wide = stylised.shape[:2]  # the last blocks may reach beyond the edge
-        self._last -= result
-        self._last *= pixels[:high, :wide, None]
-        self._last += result
-        return (self._last + 0.5).astype(np.uint8)
-
-
-class SmoothSummary:
-    """A student's summary of a frame, mixed with the last frames' by `strength` (0 to below 1).
-
-    Its summary of the whole picture then neither flickers nor, since the weight falls with the
-    change, lasts from one scene into the next.
-    """
-
-    def __init__(self, summarise: Callable[[np.ndarray], np.ndarray], strength: float) -> None:
-        self._summarise, self._strength = summarise, strength
-        self._last: np.ndarray | None = None
-
-    def __call__(self, photo: np.ndarray) -> np.ndarray:
-        """(1, 3, H, W) in [0, 1] to (1, 64, 1, 1), frame after frame."""
-        summary = self._summarise(photo)
-        if self._last is not None:
-            length = max(float(np.linalg.norm(summary)), 1e-12)
-            change = float(np.linalg.norm(summary - self._last)) / length
-            weight = self._strength * np.float32(np.exp(-((change / SCENE) ** 2)))
-            summary = summary + weight * (self._last - summary)
-        self._last = summary
-        return summary

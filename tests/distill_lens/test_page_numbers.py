@@ -20,8 +20,8 @@ from distill.models.students.global_statistics import thumbnail_of
 from distill.models.students.student import Student
 from distill.stylize import parts, portraits, render, stickers
 from distill_lens import webpage
-from distill_video.stylised_video import Smoother
 from support.statistics_students import statistics_student
+from support.still_smoother import StillSmoother
 
 TSC = webpage.SOURCES / "node_modules" / ".bin" / "tsc"
 
@@ -86,10 +86,10 @@ console.log(JSON.stringify(results));
 
 
 @pytest.mark.parametrize(("height", "width"), [(32, 48), (37, 29)])
-def test_the_steadied_output_is_that_of_videos(run, height, width):
+def test_the_steadied_output_is_that_of_python(run, height, width):
     """A scene whose light flickers, and of which one corner begins to move.
 
-    By whole levels a block: Pillow, which takes the means for videos, rounds them.
+    By whole levels a block: Pillow, which takes the means there, rounds them.
     """
     rng = np.random.default_rng(0)
     blocks = (-(-height // 8), -(-width // 8), 3)
@@ -98,12 +98,12 @@ def test_the_steadied_output_is_that_of_videos(run, height, width):
         return values.repeat(8, 0).repeat(8, 1)[:height, :width]
 
     scene = enlarged(rng.integers(60, 150, blocks))
-    of_videos, frames, expected = Smoother(0.8), [], []
+    in_python, frames, expected = StillSmoother(0.8), [], []
     for number in range(5):
         picture = (scene + enlarged(rng.integers(-1, 2, blocks))).astype(np.uint8)
         picture[:8, :8] += 15 * number
         stylised = rng.integers(0, 256, scene.shape).astype(np.uint8)
-        expected.append(of_videos(picture, stylised))
+        expected.append(in_python(picture, stylised))
         planes = [each.transpose(2, 0, 1).ravel() / 255 for each in (picture, stylised)]
         frames.append({"input": planes[0].tolist(), "output": planes[1].tolist()})
     found = run(STEADY, frames=frames, width=width, height=height, strength=0.8)

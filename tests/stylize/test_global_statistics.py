@@ -19,7 +19,7 @@ from distill.models.students.student import Student, global_statistics
 from distill.stylize import render
 from distill.stylize.onnx_student import OnnxStudent
 from distill.stylize.stylizing import open_student
-from distill_video.stylised_video import SmoothSummary
+from distill_video.smoothing import SmoothSummary
 
 
 @pytest.fixture(scope="module")
