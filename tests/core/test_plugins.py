@@ -200,12 +200,13 @@ def test_the_metadata_of_an_installation_names_the_plug_ins_as_a_checkout_does(
 
 def test_lines_for_the_help_of_a_command(lab, capsys):
     lab(contract="contract: 1\nusage:\n  check: mine\n  lens: 5\nmoved: [1]\n")
-    assert plugins.usage("check") == "mine"
+    assert plugins.usage("check").endswith("mine")  # behind those of distill's own plug-ins
     assert plugins.usage("lens") == "5"
     assert plugins.usage("curate") == ""
     assert "distill.models.teachers.diffusion" in plugins.moved()
     page = Command("check", CheckSettings, lambda _: None).help()
-    assert page.startswith(f"{__doc__}\n\nmine")
+    assert page.startswith(f"{__doc__}\n\n")
+    assert "\nmine\n" in page
 
 
 COMMANDS = "commands: {hello: {package: mylab.hello, about: says hello}, odd: 3}\n"

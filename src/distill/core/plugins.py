@@ -71,7 +71,8 @@ def why_left_out(group: str, choice: str) -> str:
 def conf_folders(ours: bool = False) -> list[Path]:
     """The folders conf/ of all plug-ins, or of those that come with distill."""
     packages = shipped()[1:] if ours else plugins()
-    folders = (place / "conf" for package in packages for place in _places(package))
+    at = os.getcwd(), tuple(sys.path)  # a command asks some sixty times, and looking takes 1 ms
+    folders = (place / "conf" for package in packages for place in _places_at(package, *at))
     return [folder for folder in folders if folder.is_dir()]
 
 
@@ -161,6 +162,11 @@ def _places(package: str) -> list[Path]:
         return [Path(spec.origin or top).with_suffix("")]
     folders = [Path(place, *inner) for place in places]
     return [each for each in folders if each.is_dir() or each.with_suffix(".py").is_file()]
+
+
+@cache
+def _places_at(package: str, _here: str, _paths: tuple[str, ...]) -> list[Path]:
+    return _places(package)
 
 
 def _other_contract(package: str) -> str:
