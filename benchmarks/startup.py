@@ -24,7 +24,7 @@ import numpy as np
 from common import Table, alternate, machine, parser, spread, write
 from PIL import Image
 
-from distill.config import groups
+from distill.__main__ import commands
 
 SIZE = 64
 DISTINCT = 300  # pictures; the other files are links to them
@@ -82,10 +82,9 @@ def seconds_of(command: Sequence[str]) -> float:
 
 def help_table(args: argparse.Namespace) -> tuple[dict[str, list[float]], Table]:
     """Every command's `--help`, beside what Python and `import torch` take alone."""
-    commands = sorted(path.stem for path in groups.conf_folder().glob("*.yaml"))
     runs: dict[str, Callable[[], float]] = {
         f"python -m distill.{name} --help": partial(seconds_of, ["-m", f"distill.{name}", "--help"])
-        for name in commands
+        for name in sorted(commands())
     }
     runs["python -c 'import torch'"] = partial(seconds_of, ["-c", "import torch"])
     seconds = alternate(runs, args.rounds, "--help")

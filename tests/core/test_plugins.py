@@ -10,6 +10,7 @@ import pytest
 from torch import nn
 
 import distill.__main__ as distill
+from distill import api
 from distill.config import compose, groups
 from distill.config.command import Command
 from distill.config.registry import recipe_named
@@ -19,6 +20,7 @@ from distill.core import plugins
 from distill.core.errors import DistillError
 from distill.core.nodes import check_part, is_own, part
 from distill.data.kinds.chosen import data_source
+from distill.export.graph.operator_sets import STRICT_OPERATORS, operators_of
 from distill.models.teachers.teacher import Teacher
 
 SHIPPED = sorted(path.name for path in (Path(__file__).parents[2] / "src").glob("distill_*"))
@@ -282,6 +284,26 @@ def test_a_wrong_part_of_a_recipe_is_one_line(lab, name, said):
     with pytest.raises(DistillError, match=f"recipe=mylab.recipes.{name}.*{said}") as found:
         recipe_named(f"mylab.recipes.{name}")
     assert "\n" not in str(found.value)
+
+
+NAMED = """
+contract: 1
+recipes: {named: mylab.recipes.Named, wrong: mylab.recipes.Kind}
+operators: {lab: [Tanh]}
+students: {lab: mylab.recipes.fetch}
+"""
+
+
+def test_recipes_operators_and_students_by_names_of_their_own(lab):
+    text = f"{RECIPES}class Named(Recipe): ...\nfetch = 'FILE of {{}}'.format\n"
+    (lab(contract=NAMED) / "mylab/recipes.py").write_text(text)
+    assert type(recipe_named("named")).__qualname__ == "Named"
+    with pytest.raises(
+        DistillError, match=r"recipes=mylab\.recipes\.Kind: settings is no sub"
+    ):
+        recipe_named("wrong")
+    assert operators_of("lab") == STRICT_OPERATORS | {"Tanh"}
+    assert api._file_of("lab:mine") == "FILE of mine"
 
 
 def test_a_choice_of_a_package_that_is_left_out_says_why(lab, capsys):

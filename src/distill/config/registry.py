@@ -103,9 +103,12 @@ def recipe_named(name: str) -> Recipe:
     if isinstance(name, str) and "." in name:
         nodes.check_part({"_target_": name}, __name__, Recipe)
         return _of_plugin("recipe", name)
-    if not isinstance(name, str) or name not in (known := recipes()):
-        raise DistillError(f"recipe={name}: unknown; there are {', '.join(recipes())}")
-    return known[name]
+    if isinstance(name, str) and name in OURS:
+        return OURS[name]
+    for of in plugins.values("recipes", name):
+        return _of_plugin("recipes", of)
+    known = [*OURS, *(name for name, _ in plugins.entries("recipes"))]
+    raise DistillError(f"recipe={name}: unknown; there are {', '.join(known)}")
 
 
 @cache
