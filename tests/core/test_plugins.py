@@ -298,9 +298,7 @@ def test_recipes_operators_and_students_by_names_of_their_own(lab):
     text = f"{RECIPES}class Named(Recipe): ...\nfetch = 'FILE of {{}}'.format\n"
     (lab(contract=NAMED) / "mylab/recipes.py").write_text(text)
     assert type(recipe_named("named")).__qualname__ == "Named"
-    with pytest.raises(
-        DistillError, match=r"recipes=mylab\.recipes\.Kind: settings is no sub"
-    ):
+    with pytest.raises(DistillError, match=r"recipes=mylab\.recipes\.Kind: settings is no sub"):
         recipe_named("wrong")
     assert operators_of("lab") == STRICT_OPERATORS | {"Tanh"}
     assert api._file_of("lab:mine") == "FILE of mine"

@@ -11,7 +11,6 @@ from types import SimpleNamespace
 from distill.config import registry
 from distill.config.command import Command
 from distill.core.errors import INTERRUPTED
-from distill_search import study_sweep
 from support.commands import run
 
 FATAL = 666  # the seed of a run that the system kills
@@ -47,7 +46,7 @@ class Stand:
 
     def typed(self, *words):
         """The exit status of distill.train with this in the training's place."""
-        command = Command("train", registry.schema_of, self, study_sweep.StudySweep())
+        command = Command("train", registry.schema_of, self)
         return run(SimpleNamespace(__name__="distill.train", main=command), *words)
 
 

@@ -29,7 +29,7 @@ class Command:
     """A task with `conf/NAME.yaml`: overrides go before it, and all is checked as a `schema`.
 
     A `schema` that is no class chooses one by the composed values. With -m the task runs once for
-    every combination of the values typed, as `sweep` has it. With `files` pictures may stand beside
+    every combination of the values typed. With `files` pictures may stand beside
     the settings. `implied` gives words that follow from those typed, where a default would be
     wrong. A DistillError ends the command with its one line on standard error and exit status 1.
     """
@@ -37,7 +37,6 @@ class Command:
     name: str
     schema: Schema[Any]
     task: Task
-    sweep: Sweep = ONE_BY_ONE
     files: bool = False
     implied: Implied | None = None
 
@@ -69,8 +68,8 @@ class Command:
                 self.carry_out(settings)
 
     def sweep_of_jobs(self) -> Sweep:
-        """What runs the jobs of -m: a plug-in's sweep, or else the command's own."""
-        return next(iter(sweeps(self.name)), self.sweep)
+        """What runs the jobs of -m: a plug-in's sweep, or one after the other."""
+        return next(iter(sweeps(self.name)), ONE_BY_ONE)
 
     def carry_out(self, settings: Any, **more: Any) -> None:
         """Do what an extension has for such settings, or else the command's own task."""
@@ -105,10 +104,9 @@ class Command:
 def command(
     name: str,
     schema: Schema[Any],
-    sweep: Sweep = ONE_BY_ONE,
     files: bool = False,
     implied: Implied | None = None,
 ) -> Callable[[Task], Command]:
     """Make a task a `Command`."""
 
-    return lambda task: Command(name, schema, task, sweep, files, implied)
+    return lambda task: Command(name, schema, task, files, implied)
