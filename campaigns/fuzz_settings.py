@@ -26,14 +26,17 @@ from distill.config.settings import commands, training
 from distill.core import plugins
 from distill.core.next_step import typed
 from distill.stylize import jobs
+from distill_benchmark.settings import Benchmark
+from distill_curate.settings import Curate
+from distill_hub.settings import HubSettings
 from distill_lens.settings import Lens
 from distill_scale.settings import ShardSettings
 
 SCHEMAS: dict[str, Any] = {
     "train": registry.schema_of, "prepare": training.Prepare, "export": commands.Export,
     "eval_fid": commands.EvalFid, "stylize": commands.Stylize, "check": commands.CheckSettings,
-    "benchmark": commands.Benchmark, "lens": Lens, "shards": ShardSettings,
-    "curate": commands.Curate, "hub": commands.HubSettings,
+    "benchmark": Benchmark, "lens": Lens, "shards": ShardSettings,
+    "curate": Curate, "hub": HubSettings,
 }  # fmt: skip
 WITH_FILES = {"stylize", "check", "benchmark", "hub"}
 SIGNS = ("=", "=", "=", "=", "+", "~", "++", "@", ":", "==", "")

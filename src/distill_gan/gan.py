@@ -27,7 +27,7 @@ class AdversarialModule(pl.LightningModule):
     that a resumed run has those that it would have had.
     """
 
-    shown = ("train/generator", "train/discriminator", "val/frechet")  # beside the progress
+    progress = ("train/generator", "train/discriminator", "val/frechet")  # beside the progress
     monitor: str | None  # what says which checkpoint is the best: smaller is better
 
     def __init__(

@@ -13,14 +13,13 @@ from distill.core.errors import DistillError
 from distill.core.images import from_pixels
 from distill.export.samples import KEY, RunPictures
 from distill.export.subject import Subject
+from distill_gan import loaders
 from distill_gan.settings import Adversarial, CycleGANTrain
 from distill_gan.unpaired_set import UnpairedSet
 
 
 def domain_pictures(subject: Subject, side: Side) -> RunPictures:
     """Those of a run without a teacher, as its training or its validation sees them."""
-    from distill_gan import loaders  # Lightning with them, which a student's export does not need
-
     trained, domain, sides = subject.trained, subject.direction[0].lower(), subject.sides
     assert isinstance(trained, Adversarial)
     d = replace(trained.data, crop_size=max(sides), size=max(*sides, trained.data.size))

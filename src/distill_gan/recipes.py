@@ -30,7 +30,7 @@ class GanRecipe(Recipe):
 
         report_sizes(subject, folder, written)
 
-    def scored(
+    def scores(
         self, network: Any, trained: Any, checkpoint: Path, settings: Any, features: Any
     ) -> Any:
         from distill.eval_fid.paired_scores import score_pairs

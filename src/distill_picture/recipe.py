@@ -25,7 +25,7 @@ class PictureRecipe(DistilRecipe):
 
         train(settings, run, first)
 
-    def scored(
+    def scores(
         self, network: Any, trained: Any, checkpoint: Path, settings: Any, features: Any
     ) -> Any:
         from distill.eval_fid.heldout import held_out_photos

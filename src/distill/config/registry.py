@@ -56,7 +56,7 @@ class Recipe:
     def end_export(self, subject: Any, folder: Path, written: bool) -> None:
         """Say more of a `Subject`; not `written`: refused, files of the folder are earlier ones."""
 
-    def scored(
+    def scores(
         self, network: Any, trained: Any, checkpoint: Path, settings: Any, features: Any
     ) -> Any:
         """What distill.eval_fid has of a run, as its `score_run`; None: what a student has."""

@@ -68,8 +68,8 @@ def score_run(checkpoint: Path, settings: EvalFid, features: FeatureNetwork | No
     network, trained = load_network(checkpoint, settings.direction)
     trained = chosen.seen_from_here(trained, checkpoint)
     recipe = recipe_named(trained.recipe)
-    if scored := recipe.scored(network, trained, checkpoint, settings, features):
-        return scored
+    if result := recipe.scores(network, trained, checkpoint, settings, features):
+        return result
     assert isinstance(trained, Train)
     settings = replace(settings, metrics=metrics_of_head(trained.head) | settings.metrics)
     pictures, networks = heldout.held_out_photos(network, trained, settings), {}

@@ -12,7 +12,8 @@ from distill.train.callbacks.reports import MetricsTable, Progress
 
 def told(progress, trainer, by_itself: bool, loss: float) -> str:
     """What the bar shows after a step of that loss."""
-    module = SimpleNamespace(automatic_optimization=by_itself)
+    shown = () if by_itself else ("train/generator", "train/discriminator")
+    module = SimpleNamespace(automatic_optimization=by_itself, progress=shown)
     progress.on_train_batch_end(trainer, module, {"loss": torch.tensor(loss)}, None, 0)
     return getattr(progress.bar, "postfix", None) or ""
 

@@ -19,7 +19,7 @@ from distill.core.progress import bar
 from distill.train.loggers import log_picture
 
 ROWS = 4  # of a grid of samples
-SHOWN = ("train/loss", "val/psnr")  # and what a module has as `shown`
+SHOWN = ("train/loss", "val/psnr")  # and what a module has as `progress`
 
 
 class MetricsTable(pl.Callback):
@@ -138,8 +138,8 @@ class Progress(pl.Callback):
             metrics = dict(trainer.callback_metrics)
             if pl_module.automatic_optimization:  # of this step; of accumulated batches a part
                 metrics["train/loss"] = trainer.accumulate_grad_batches * outputs["loss"]
-            shown = [n for n in (*SHOWN, *getattr(pl_module, "shown", ())) if n in metrics]
-            figures = {n.split("/")[-1]: f"{float(metrics[n]):.4g}" for n in shown}
+            names = [n for n in (*SHOWN, *getattr(pl_module, "progress", ())) if n in metrics]
+            figures = {n.split("/")[-1]: f"{float(metrics[n]):.4g}" for n in names}
             self.bar.set_postfix(figures, refresh=False)
         self.bar.update(trainer.global_step - self.bar.n)
 
