@@ -62,15 +62,16 @@ class Smoother:
         last *= share[..., None]
         result += last
         result += self._rest  # what rounding left out, or the last levels would never be reached
-        self._last = (result.clip(0, 255) + 0.5).astype(np.uint8)
-        self._rest = result.clip(0, 255) - self._last
+        np.clip(result, 0, 255, out=result)
+        self._last = (result + 0.5).astype(np.uint8)
+        self._rest = result - self._last
         return self._last[:high, :wide]
 
 
 def _blocks(values: np.ndarray) -> np.ndarray:
     """The means of blocks of 4×4 pixels of a frame at half size."""
-    high, wide, bands = values.shape
-    return values.reshape(high // 2, 2, wide // 2, 2, bands).mean((1, 3))
+    rows = values[::2] + values[1::2]  # NumPy's mean over two axes takes five times as long
+    return (rows[:, ::2] + rows[:, 1::2]) / 4
 
 
 def _maximum(values: np.ndarray, scale: int = 1) -> np.ndarray:
