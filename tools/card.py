@@ -199,7 +199,7 @@ def sheet_of(run: Path, facts: Facts, baseline: str | None = None) -> Image.Imag
     files = [Path(file)] if file else []
     students = [open_student(path) for path in [*files, run / "export/student.onnx"]]
     small, rows = settings.data.sizes is None, []
-    size, shown = (settings.style.resolution, SHOWN) if small else (400, SHOWN[:2])
+    size, shown = (settings.style.resolution, SHOWN) if small else (352, SHOWN[:2])
     demo = [photo.path for photo in demo_photos() if photo.path.name in shown]
     for path in (*demo, *sorted(PHOTOS.glob("*.jpg"))):
         square = centre_square(read_photo(path), size)

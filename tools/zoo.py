@@ -45,7 +45,7 @@ from distill_picture.style_pictures import OURS
 ROOT = Path(__file__).resolve().parents[1]
 ZOO = ROOT / "src/distill/models/zoo"
 NOTES = Path(__file__).with_name("zoo_notes.yaml")
-LARGEST_SHEET = 150_000  # bytes
+LARGEST_SHEET = 300_000  # bytes
 FIXED = f"export{STATIC}"  # folder of a run with the file of 256²
 # What every shipped student has in common; the rest are the defaults of distill.train.
 COMMON = ["decoder=detail", "crop=0.8", "data.test_fraction=0.15", "style_backbone=vgg19_relu3_1"]
