@@ -12,6 +12,7 @@ export interface Source {
   stop(): void;
 }
 
+const WHOLE_PAGE = import.meta.env.MODE !== "element"; // which edits nothing, to stay small
 const LARGEST = 2048; // pixels of a picture's long side that are kept
 // What is saved at its own size: most browsers draw so many pixels into one canvas, some phones' only the second.
 const MOST_PIXELS = [5120 * 5120, 4096 * 4096];
@@ -31,7 +32,7 @@ export class Picture implements Source {
 
   /** Turned as its EXIF says, then as `edit` does. Throws where the browser cannot read it. */
   static async read(file: Blob, edit = UNEDITED): Promise<Picture> {
-    const own = await edited(file, edit);
+    const own = await (WHOLE_PAGE ? edited(file, edit) : createImageBitmap(file));
     const { width, height } = own;
     const most = Math.min(1, LARGEST / Math.max(width, height));
     const clear = isClear(own);
