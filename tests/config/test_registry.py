@@ -132,7 +132,7 @@ def test_it_is_trained_exported_evaluated_and_used(plain):
 
 def test_a_checkpoint_of_an_unknown_recipe_is_refused():
     with pytest.raises(
-        DistillError, match="recipe=other: unknown; there are distill, picture, pix2pix"
+        DistillError, match="recipe=other: unknown; there are distill, pix2pix, cyclegan"
     ):
         registry.settings_of({"recipe": "other"})
 

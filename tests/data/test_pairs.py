@@ -166,7 +166,7 @@ def test_without_a_style_no_style_s_folder_is_wanted(tmp_path):
         find_pairs(tmp_path, None, 0.1, 0)
     assert "wanted photo/ + stylized/ or A/ + B/ with the same file names" in str(error.value)
     colour(tmp_path / "x" / "a.png", PHOTO)
-    with pytest.raises(DistillError, match=r"distill\.prepare recipe=pix2pix makes pairs"):
+    with pytest.raises(DistillError, match=r"distill\.prepare --help says how to make pairs"):
         find_pairs(tmp_path / "x", None, 0.1, 0)
 
 

@@ -314,7 +314,7 @@ WRONG = {
     "sketch.mask=gone": "sketch.mask=gone: no such file or folder, and not alpha",
     "sketch.points=dog": "sketch.points='dog': input should be 'cat' or 'faces'",
     "sketch.outlin=hed": "sketch.outlin: no such setting; did you mean sketch.outline?",
-    "recipe=pixpix": "recipe=pixpix: unknown; there are distill, picture, pix2pix, cyclegan",
+    "recipe=pixpix": "recipe=pixpix: unknown; there are distill, pix2pix, cyclegan, picture",
     "drop=gone": "drop=gone: no such file",
     "photos=gone": "photos=gone: no such folder",
 }
