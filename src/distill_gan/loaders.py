@@ -23,7 +23,7 @@ from distill_gan.unpaired_set import UnpairedSet
 
 def paired(settings: Pix2PixTrain) -> DistillData:
     """Training and validation pairs of recipe=pix2pix, the latter at the side of the crops."""
-    d, alpha = settings.data, settings.channels == 4
+    d = settings.data
     if d.root is None:
         raise DistillError(
             "data.root=null: recipe=pix2pix learns from pairs; give a folder with A/ + B/ or "
@@ -31,11 +31,11 @@ def paired(settings: Pix2PixTrain) -> DistillData:
         )
     _check_sizes(d)
     swap = d.direction == "BtoA"
-    common: dict[str, Any] = {"alpha": alpha, "swap": swap, "pad": d.pad}
+    common: dict[str, Any] = {"channels": settings.channels, "swap": swap, "pad": d.pad}
     varied: dict[str, Any] = {"seed": settings.seed, "colour": d.colour}
     pairs = data_source(settings).pairs_by_side()
     check_some(d.root, pairs.train)
-    if alpha:
+    if settings.channels == 4:
         check_transparency(d.root, pairs.train, swap)
     varied |= {"crop_size": d.crop_size, "shifts": pairs.shifts[0], **pairs.how}
     train = PairSet(pairs.train, d.size, train=True, **varied, **common)

@@ -139,7 +139,7 @@ def _facts(student: PublishedStudent) -> dict[str, str]:
         "parameters": f"{complexity.parameters(student.student):,}",
         f"MACs at {SIDE}²": f"{macs:,}",
         "input": f"RGB in [0, 1]; it learnt at {about.size}×{about.size}",
-        "output": "RGB" if about.channels == 3 else "RGBA",
+        "output": {1: "grey", 3: "RGB", 4: "RGBA"}[about.channels],
         "teacher": f"{teacher.rpartition('.')[2] or 'none'}: {file}"
         f"{one_line(style.source)}{sha256}",
     }

@@ -28,7 +28,7 @@ def test_batches_become_pictures_with_their_channels_last(tmp_path):
         Image.new("RGB", (64, 64), colour).save(pair.photo)
         Image.new("RGBA", (64, 64), (*colour, 51)).save(pair.target)
         pairs.append(pair)
-    data = DistillData(*(PairSet(pairs, 64, train, alpha=True) for train in (True, False)), 2)
+    data = DistillData(*(PairSet(pairs, 64, train, channels=4) for train in (True, False)), 2)
     (raw,) = data.first_batches(1)
     batch = data.on_after_batch_transfer(raw, 0)
     assert sorted(batch["name"]) == ["0.png", "1.png"]

@@ -123,7 +123,7 @@ def test_alpha_gives_targets_of_four_channels(tmp_path):
     photo, target = noise(tmp_path / "p.png", 0, (64, 64)), tmp_path / "t.png"
     Image.new("RGBA", (64, 64), (255, 0, 0, 51)).save(target)
     pairs = [Pair(photo, target)]
-    four = PairSet(pairs, 64, train=True, alpha=True, crop_size=32)[0]["target"]
+    four = PairSet(pairs, 64, train=True, channels=4, crop_size=32)[0]["target"]
     three = PairSet(pairs, 64, train=True, crop_size=32)[0]["target"]
     assert four[0, 0].tolist() == [255, 0, 0, 51]
     assert three[0, 0].tolist() == [255, 204, 204]  # the same over white
@@ -206,7 +206,7 @@ def coordinate_pairs(folder, size=(96, 96), alpha=None):
 @pytest.mark.parametrize("alpha", [None, 255])
 def test_every_crop_and_mirror_image_is_of_one_place_on_both_sides(tmp_path, alpha):
     pairs = coordinate_pairs(tmp_path, alpha=alpha)
-    data = PairSet(pairs, 96, train=True, crop_size=64, alpha=alpha is not None)
+    data = PairSet(pairs, 96, train=True, crop_size=64, channels=4 if alpha else 3)
     seen = set()
     for position in range(40):
         item = data[position]
@@ -244,9 +244,32 @@ def test_swap_makes_the_target_the_input(tmp_path, one_file):
 def test_swapped_targets_keep_the_photo_s_transparency(tmp_path):
     Image.new("RGBA", (64, 64), (255, 0, 0, 51)).save(tmp_path / "p.png")
     Image.new("RGBA", (64, 64), (0, 0, 255, 51)).save(tmp_path / "t.png")
-    item = PairSet([Pair(tmp_path / "p.png", tmp_path / "t.png")], 64, False, alpha=True, swap=True)
+    item = PairSet([Pair(tmp_path / "p.png", tmp_path / "t.png")], 64, False, channels=4, swap=True)
     assert item[0]["target"][0, 0].tolist() == [255, 0, 0, 51]
     assert item[0]["photo"][0, 0].tolist() == [204, 204, 255]  # over white
+
+
+def test_grey_targets_keep_their_place_and_their_levels(tmp_path):
+    """Of 8 bits, 16 bits and colours (Rec. 601), beside a photo whose colours vary."""
+    x = np.tile(np.arange(96, dtype=np.uint8), (96, 1))
+    photo = coordinates(tmp_path / "p.png", 10, (96, 96))
+    Image.fromarray(x).save(tmp_path / "8.png")
+    Image.fromarray(x.astype(np.uint16) * 257).save(tmp_path / "16.png")
+    Image.new("RGB", (96, 96), (255, 0, 0)).save(tmp_path / "red.png")
+    for name in ("8.png", "16.png"):
+        data = PairSet([Pair(photo, tmp_path / name)], 96, True, 64, channels=1)
+        for item in (data[position] for position in range(6)):
+            assert item["target"].shape == (64, 64, 1)
+            assert torch.equal(item["target"][..., 0], item["photo"][..., 0])  # its red is x
+    red = PairSet([Pair(photo, tmp_path / "red.png")], 64, train=False, channels=1)[0]["target"]
+    assert red.unique().tolist() == [round(0.299 * 255)]
+    how = {"flip": False, "channels": 1, "pad": "edge"}
+    plain, varied = (
+        PairSet([Pair(photo, tmp_path / "8.png")], 96, True, colour=colour, **how)[0]
+        for colour in (0.0, 0.3)
+    )
+    assert torch.equal(plain["target"], varied["target"])
+    assert not torch.equal(plain["photo"], varied["photo"])
 
 
 @pytest.mark.parametrize(
@@ -255,7 +278,7 @@ def test_swapped_targets_keep_the_photo_s_transparency(tmp_path):
 @pytest.mark.parametrize("size", [(96, 64), (64, 96)])
 def test_padding_shows_all_of_both_sides(tmp_path, pad, around, size):
     pairs = coordinate_pairs(tmp_path, size, alpha=200)
-    item = PairSet(pairs, 96, train=False, alpha=True, pad=pad)[0]
+    item = PairSet(pairs, 96, train=False, channels=4, pad=pad)[0]
     wide = size[0] > size[1]
     for name, blue in (("photo", 10), ("target", 20)):
         picture = item[name] if wide else item[name].transpose(0, 1)
@@ -279,15 +302,15 @@ def test_colours_vary_alike_on_both_sides_and_not_the_transparency(tmp_path):
     see_through.putalpha(Image.fromarray(alpha))
     see_through.save(tmp_path / "t.png")
     pairs, changed = [Pair(photo, tmp_path / "t.png")], set()
-    data = PairSet(pairs, 64, train=True, flip=False, alpha=True, colour=0.3)
-    plain = PairSet(pairs, 64, train=True, flip=False, alpha=True)[0]
+    data = PairSet(pairs, 64, train=True, flip=False, channels=4, colour=0.3)
+    plain = PairSet(pairs, 64, train=True, flip=False, channels=4)[0]
     for position in range(6):
         item = data[position]
         assert torch.equal(item["photo"], item["target"][..., :3])
         assert torch.equal(item["target"][..., 3], torch.from_numpy(alpha))
         changed.add(float((item["photo"].float() - plain["photo"].float()).mean()))
     assert len(changed) == 6
-    held_out = PairSet(pairs, 64, train=False, alpha=True, colour=0.3)[0]
+    held_out = PairSet(pairs, 64, train=False, channels=4, colour=0.3)[0]
     assert torch.equal(held_out["photo"], plain["photo"])
 
 

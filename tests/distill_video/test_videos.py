@@ -148,7 +148,7 @@ def test_videos_of_one_stem_get_names_of_their_own(tmp_path):
     for name in ("clip.mp4", "clip.avi", "clip.MP4", "clip.wmv", "clip.mov"):
         (tmp_path / name).touch()
     found, _ = jobs.find([str(tmp_path)], "out")
-    planned = jobs.plan(found, [str(tmp_path)], "out", "ink", alpha=False)
+    planned = jobs.plan(found, [str(tmp_path)], "out", "ink", channels=3)
     assert {job.source.name: job.target.name for job in planned} == {
         "clip.MP4": "clip-ink.mp4",
         "clip.mp4": "clip-ink-2.mp4",

@@ -87,7 +87,7 @@ def test_held_out_pictures_are_those_that_the_run_held_out(fraction, tmp_path):
     grey(tmp_path / "own/B", [*range(40)])
     words = [f"data.root={tmp_path / 'own'}", "style=own", f"data.val_fraction={fraction}"]
     source = compose.load("train", [*words, "data.test_fraction=0"], Train)
-    held_out = samples.photo_pictures(source, "val", (SIDE, SIDE), alpha=False)
+    held_out = samples.photo_pictures(source, "val", (SIDE, SIDE), channels=3)
     assert held_out.count == pytest.approx(40 * fraction, abs=6)
-    learnt = samples.photo_pictures(source, "train", (SIDE, SIDE), alpha=False)
+    learnt = samples.photo_pictures(source, "train", (SIDE, SIDE), channels=3)
     assert held_out.count + learnt.count == 40

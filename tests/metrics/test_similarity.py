@@ -6,8 +6,17 @@ from scipy.ndimage import gaussian_filter
 from skimage.metrics import structural_similarity
 from torch import Tensor
 
+from distill.core.arrays import over_white
 from distill.core.errors import DistillError
-from distill.metrics.similarity import LPIPS, grid, lpips_or_none, psnr, ssim
+from distill.metrics.similarity import (
+    LPIPS,
+    MaskIoU,
+    MeanError,
+    grid,
+    lpips_or_none,
+    psnr,
+    ssim,
+)
 
 
 @pytest.mark.parametrize(("gap", "decibel"), [(0.1, 20.0), (0.01, 40.0), (1.0, 0.0), (0.5, 6.0206)])
@@ -55,6 +64,15 @@ def test_ssim_wants_a_whole_window(size):
     a = torch.rand(1, 3, *size)
     with pytest.raises(DistillError, match=f"11 pixels, and these are of {size[0]}×{size[1]}"):
         ssim(a, a)
+
+
+def test_figures_of_mattes():
+    a, b = torch.zeros(2, 1, 8, 8), torch.zeros(2, 1, 8, 8)
+    a[0, :, :4], b[0, :, 2:6] = 0.8, 0.9  # rows 0–3 and 2–5: 2 of 6 rows are in both
+    a[1], b[1] = 0.4, 0.1  # nobody in either
+    ours, theirs = over_white(a), over_white(b)  # as eval_fid has them
+    assert MaskIoU()(ours, theirs).tolist() == pytest.approx([1 / 3, 1.0])
+    assert MeanError()(ours, theirs).tolist() == pytest.approx([(1.6 + 0.2 + 1.8) / 8, 0.3])
 
 
 def test_ssim_of_flat_pictures():

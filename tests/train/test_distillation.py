@@ -10,6 +10,7 @@ import torch
 from torch import Tensor, nn
 from torch.utils.data import DataLoader
 
+from distill.core.errors import DistillError
 from distill.losses.criterion import Criterion
 from distill.losses.smooth_l1 import SmoothL1
 from distill.metrics.line_figures import FIGURES, ink_sums
@@ -25,6 +26,11 @@ class Copy(nn.Module):
         return photo * self.scale
 
 
+class Grey(Copy):
+    def forward(self, photo: Tensor) -> Tensor:
+        return super().forward(photo)[:, :1]
+
+
 def lines(columns: Sequence[int], depth: float = 0.5) -> Tensor:
     """A light picture (3, 32, 32) with vertical lines one pixel wide."""
     picture = torch.full((3, 32, 32), 0.9)
@@ -32,10 +38,17 @@ def lines(columns: Sequence[int], depth: float = 0.5) -> Tensor:
     return picture
 
 
-def validated(pairs: Sequence[tuple[Tensor, Tensor]], tmp_path: Path, batch: int = 1) -> dict:
+def validated(
+    pairs: Sequence[tuple[Tensor, Tensor]],
+    tmp_path: Path,
+    batch: int = 1,
+    student: nn.Module | None = None,
+) -> dict:
     """What a validation logs of a student that leaves each first picture as it is."""
     criterion = Criterion({"l1": SmoothL1()}, {"l1": 1.0})
-    module = DistillModule(Copy(), criterion, partial(torch.optim.SGD), lambda *_: None, 0.1)
+    module = DistillModule(
+        student or Copy(), criterion, partial(torch.optim.SGD), lambda *_: None, 0.1
+    )
     items = [{"photo": a, "target": b, "name": str(i)} for i, (a, b) in enumerate(pairs)]
     trainer = pl.Trainer(
         accelerator="cpu", logger=False, enable_checkpointing=False, enable_progress_bar=False,
@@ -61,6 +74,13 @@ def test_ink_is_that_of_all_validation_pictures_together(tmp_path, batch):
     assert logged["val/ink_recall_at_0.3"] == pytest.approx(1 / 3, abs=1e-5)
     assert logged["val/ink_mass"] == pytest.approx(1.5 / 1.75, abs=1e-5)
     assert 0 < logged["val/sharpness"] < 1
+
+
+def test_targets_of_other_channels_are_refused_and_grey_ones_measured(tmp_path):
+    with pytest.raises(DistillError, match=r"the batch's targets are \(1, 3, 32, 32\).*channels=3"):
+        validated([(lines([8]), lines([8]))], tmp_path, student=Grey())
+    logged = validated([(lines([8]), lines([8])[:1] - 0.1)], tmp_path, student=Grey())
+    assert logged["val/psnr"] == pytest.approx(20, abs=1e-3)
 
 
 def test_pictures_without_ink_have_no_such_figure(tmp_path):

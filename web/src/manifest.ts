@@ -7,8 +7,8 @@ export interface Student {
   file: string;
   bytes: number;
   kind: "photo" | "sketch";
-  /** Channels of its output: 3, or 4 with transparency. */
-  channels: 3 | 4;
+  /** Channels of its output: 1 of a grey one, 3, or 4 with transparency. */
+  channels: 1 | 3 | 4;
   /** Names of the network's input and output. */
   input: string;
   output: string;

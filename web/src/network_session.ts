@@ -7,12 +7,12 @@ import type { Size } from "./protocol";
 import type { Runtime } from "./runtime";
 import { strings } from "./strings";
 
-export type Network = Pick<Student, "input" | "output" | "fixed" | "convention">;
+export type Network = Pick<Student, "input" | "output" | "fixed" | "convention"> & { channels?: Student["channels"] };
 
 export class NetworkSession {
   /** Planes R, G, B in [0, 1] of the picture, to be written before each `run`. */
   readonly input: Float32Array<ArrayBuffer>;
-  /** The last output's planes, of three colours and perhaps alpha. */
+  /** The last output's planes, of three colours and perhaps alpha; a student's grey stands for all three. */
   output: Float32Array = new Float32Array(0);
   private readonly tensor: Tensor;
   private readonly theirs: { convention: Convention; fed: Float32Array<ArrayBuffer>; made: Float32Array<ArrayBuffer> } | null = null;
@@ -73,9 +73,16 @@ export class NetworkSession {
     if (theirs) toTheirs(this.input, theirs.convention, theirs.fed);
     const outputs = await this.session.run({ [input]: this.tensor, ...this.told });
     const values = (await outputs[output].getData()) as Float32Array;
-    if (!theirs) return (this.output = values);
+    if (!theirs) return (this.output = this.coloured(values));
     if (theirs.made.length !== values.length) theirs.made = new Float32Array(values.length);
-    return (this.output = toOurs(values, theirs.convention, theirs.made, (3 * values.length) / this.input.length));
+    return (this.output = this.coloured(toOurs(values, theirs.convention, theirs.made, (3 * values.length) / this.input.length)));
+  }
+
+  private coloured(planes: Float32Array): Float32Array {
+    if (this.student.channels !== 1) return planes;
+    const made = new Float32Array(3 * planes.length);
+    for (let c = 0; c < 3; c++) made.set(planes, c * planes.length);
+    return made;
   }
 
   async close(): Promise<void> {

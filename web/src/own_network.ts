@@ -43,9 +43,9 @@ export async function examine(
       const made = (await session.run({ [input]: tensor }))[output];
       const [rows, columns, channels] = layout === "nhwc" ? made.dims.slice(1) : [made.dims[2], made.dims[3], made.dims[1]];
       const fits = made.dims.length === 4 && rows === height && columns === width;
-      if (made.type !== "float32" || !fits || (channels !== 3 && channels !== 4))
+      if (made.type !== "float32" || !fits || ![1, 3, 4].includes(channels))
         throw new Error(own.otherOutput(made.type, made.dims.join(" × ")));
-      return { channels: channels as 3 | 4, values: (await (made as TypedTensor<"float32">).getData()).slice() };
+      return { channels: channels as 1 | 3 | 4, values: (await (made as TypedTensor<"float32">).getData()).slice() };
     };
     const plain: Convention = { ...OURS, ...rangesSaid(bytes), ...said, layout };
     // Black to white: any picture will do where nothing is to be found.
@@ -56,7 +56,7 @@ export async function examine(
     const known = told || OWN.some((key) => noted(bytes, key) !== null);
     let convention: Convention | null = plain;
     if (EMBEDDED) checkRange(values);
-    else if (photo && !known && !(said.input && said.output)) {
+    else if (photo && !known && channels !== 1 && !(said.input && said.output)) {
       const pictures = PARTS.map((part) => planesOf(photo, part, width, height));
       const outputs = async (pair: Pair) => {
         const made: Float32Array[] = [];

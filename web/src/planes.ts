@@ -30,8 +30,8 @@ export function toPlanes(rgba: Uint8ClampedArray, planes: Float32Array): void {
   }
 }
 
-/** Planes R, G, B and perhaps alpha as RGBA bytes: the array itself clamps and rounds. */
-export function toBytes(planes: Float32Array, channels: 3 | 4, rgba: Uint8ClampedArray): void {
+/** Planes R, G, B and, of 4 `channels`, alpha as RGBA bytes: the array itself clamps and rounds. */
+export function toBytes(planes: Float32Array, channels: 1 | 3 | 4, rgba: Uint8ClampedArray): void {
   const count = rgba.length >> 2;
   const blue = 2 * count;
   const alpha = 3 * count;

@@ -20,11 +20,13 @@ if TYPE_CHECKING:
 # instead of 4.9 to write, 1.6 instead of 1.8 to read. Level 4 is as small, but slow to write.
 PNG = {"compress_level": 1, "compress_type": zlib.Z_RLE}
 
+MODES = {1: "L", 3: "RGB", 4: "RGBA"}  # Pillow's, by the channels of a picture
+
 Pictures = TypeVar("Pictures", np.ndarray, "Tensor")
 
 
 def to_array(image: Image.Image) -> np.ndarray:
-    """An 8-bit picture, RGB or RGBA, as float32 (C, H, W) in [0, 1], plane by plane in memory."""
+    """An 8-bit picture, grey, RGB or RGBA, as float32 (C, H, W) in [0, 1], plane by plane."""
     return to_batch([image])[0]
 
 
@@ -36,18 +38,20 @@ def to_batch(images: Sequence[Image.Image]) -> np.ndarray:
 
 
 def to_picture(values: np.ndarray) -> Image.Image:
-    """(C, H, W) in [0, 1], C = 3 or 4, as an 8-bit picture, clamped and rounded to the nearest."""
+    """(C, H, W) in [0, 1], C of MODES, as an 8-bit picture, clamped and rounded to the nearest."""
     levels = np.clip(values, 0, 1) * np.float32(255)
     with np.errstate(invalid="ignore"):  # what is not a number comes out as some level
         planes = np.rint(levels, out=levels).astype(np.uint8)
     # In a third of the time of transposing them.
-    return Image.merge("RGBA"[: len(planes)], [Image.fromarray(plane) for plane in planes])
+    return Image.merge(MODES[len(planes)], [Image.fromarray(plane) for plane in planes])
 
 
 def over_white(picture: Pictures) -> Pictures:
-    """RGBA (N, 4, H, W), an array or a tensor, put over white as RGB; RGB passes unchanged."""
+    """(N, C, H, W), an array or a tensor, as RGB: RGBA is put over white, grey repeated."""
     if picture.shape[1] == 3:
         return picture
+    if picture.shape[1] == 1:
+        return picture[:, [0, 0, 0]]
     alpha = picture[:, 3:]
     return picture[:, :3] * alpha + (1 - alpha)
 

@@ -12,7 +12,7 @@ from PIL import Image, ImageDraw, ImageFont
 from torch import Tensor
 from torch.nn import functional as F
 
-from distill.core.arrays import over_white, to_picture
+from distill.core.arrays import MODES, over_white, to_picture
 
 SLACK = 1e-3  # arithmetic may leave [0, 1] by so much, and is then clamped
 
@@ -29,7 +29,7 @@ def to_float(values: Tensor) -> Tensor:
 
 def to_pixels(image: Image.Image) -> Tensor:
     """An 8-bit picture as it lies in memory, uint8 (H, W, C)."""
-    return torch.from_numpy(np.array(image))
+    return torch.from_numpy(np.array(image)).reshape(image.height, image.width, -1)
 
 
 def from_pixels(values: Tensor) -> Tensor:
@@ -43,7 +43,7 @@ def to_tensor(image: Image.Image) -> Tensor:
 
 
 def to_image(picture: Tensor) -> Image.Image:
-    """(C, H, W) in [0, 1], C = 3 or 4, as an 8-bit picture, rounded to the nearest."""
+    """(C, H, W) in [0, 1], C = 1, 3 or 4, as an 8-bit picture, rounded to the nearest."""
     return to_picture(picture.detach().float().cpu().numpy())
 
 
@@ -60,6 +60,12 @@ def wrong_pictures(output: object, shape: Sequence[int]) -> str:
     if low < -SLACK or high > 1 + SLACK:
         return f"gave values from {low.item():.4g} to {high.item():.4g}, want [0, 1]"
     return ""
+
+
+def channels_in(output: object) -> int:
+    """Of a network's output (N, C, H, W); 3 where it is no picture, which is then to be said."""
+    shape = output.shape if isinstance(output, Tensor) else ()
+    return shape[1] if len(shape) == 4 and shape[1] in MODES else 3
 
 
 def form(tensor: Tensor) -> str:

@@ -12,6 +12,7 @@ import torch
 from torch import Tensor
 from torch.utils.data import DataLoader, Dataset, Subset, default_collate
 
+from distill.core.arrays import MODES
 from distill.core.errors import DistillError, counted
 from distill.core.images import from_pixels
 from distill.core.process import worker_init_fn
@@ -135,7 +136,7 @@ class DistillData(pl.LightningDataModule):
 class LoaderData(pl.LightningDataModule):
     """Loaders of your own, each batch of which is checked: {photo, target} or (photo, target).
 
-    These are floats (N, 3, H, W) and (N, 3 or 4, H, W) in [0, 1], or uint8 (N, H, W, C); sides
+    These are floats (N, 3, H, W) and (N, 1, 3 or 4, H, W) in [0, 1], or uint8 (N, H, W, C); sides
     divide by 32. Photos alone, {photo} or a tensor, are for a teacher to label. `train` begins
     again at its end, and where a run resumes. Raises DistillError for another batch.
 
@@ -189,7 +190,7 @@ def _checked(key: str, pictures: Any) -> Tensor:
     if isinstance(pictures, Tensor) and pictures.dtype == torch.uint8:
         pictures = from_pixels(pictures)
     shape: Any = getattr(pictures, "shape", ())
-    channels = (3, 4) if key == "target" else (3,)
+    channels = tuple(MODES) if key == "target" else (3,)
     fits = len(shape) == 4 and shape[1] in channels and not any(side % 32 for side in shape[2:])
     if not (isinstance(pictures, Tensor) and pictures.is_floating_point() and fits):
         raise DistillError(

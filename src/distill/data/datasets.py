@@ -23,7 +23,7 @@ from distill.data.augment import (
     rng_for,
     zoomed_crop,
 )
-from distill.data.pairs import Pair, ReadablePair
+from distill.data.pairs import Pair, ReadablePair, read_in
 from distill.data.photos import BadPhoto, Photo, PhotoFile, centre_square, read_photo
 from distill.data.regions import Regions
 from distill.data.sampler import MixedStreams, Share, StreamedSet, of_one_shape
@@ -32,15 +32,15 @@ from distill.models.students.global_statistics import THUMBNAIL, thumbnail_of
 
 BLOCK = 8192  # positions in which squares and crops of whole pictures have their shares
 
-# photo: uint8 (H, W, 3), name: str and, for pairs, target: uint8 (H, W, 3 or 4), of sets of several
-# sizes thumbnail: uint8 (256, 256, 3). Bytes as they lie in the file: a quarter of what floats take
-# on their way from a worker. DistillData converts them.
+# photo: uint8 (H, W, 3), name: str and, for pairs, target: uint8 (H, W, 1, 3 or 4), of sets of
+# several sizes thumbnail: uint8 (256, 256, 3). Bytes as they lie in the file: a quarter of what
+# floats take on their way from a worker. DistillData converts them.
 Sample = dict[str, Any]
 Squares = Sequence[Image.Image | Tensor]
 
 
 class PairSet(StreamedSet):
-    """Pairs as {photo (H, W, 3), target (H, W, 3 or 4), name}, 8-bit.
+    """Pairs as {photo (H, W, 3), target (H, W, `channels`), name}, 8-bit; `channels` 1 are grey.
 
     With `train`, position p gives the picture p of an endless shuffled stream, its colours varied
     by `colour`, its size by `zoom`, cropped and mirrored, the same on both sides, then the photo's
@@ -65,7 +65,7 @@ class PairSet(StreamedSet):
         train: bool,
         crop_size: int | None = None,
         flip: bool = True,
-        alpha: bool = False,
+        channels: int = 3,
         seed: int = 0,
         shares: Sequence[Share] | None = None,
         swap: bool = False,
@@ -81,7 +81,7 @@ class PairSet(StreamedSet):
     ) -> None:
         super().__init__(len(pairs), seed, train, shares, order)
         self.pairs, self.size, self.train = pairs, size, train
-        self.crop_size, self.flip, self.alpha = crop_size, flip, alpha
+        self.crop_size, self.flip, self.channels = crop_size, flip, channels
         self.swap, self.pad, self.colour, self.shifts = swap, pad, colour, shifts
         self.zoom, self.photo_colour, self.thumbnail = zoom, photo_colour, thumbnail
         self.regions, self.lines = regions, lines
@@ -123,22 +123,22 @@ class PairSet(StreamedSet):
         if self.size is None:
             return self._whole(pair)
         if self.shifts is not None:
-            first, second = pair.read(self.alpha, self.swap)
+            first, second = read_in(pair, self.channels, self.swap)
             return aligned_squares(first, second, self.shifts[index], self.size)
-        if not (self.alpha or self.colour) and (arrays := pair.pixels(self.swap)):
+        if self.channels == 3 and not self.colour and (arrays := pair.pixels(self.swap)):
             if all(array.shape[:2] == (self.size, self.size) for array in arrays):
                 return [torch.from_numpy(array) for array in arrays]
             return [as_square(Image.fromarray(array), self.size, self.pad) for array in arrays]
-        pictures = pair.read(self.alpha, self.swap)
+        pictures = read_in(pair, self.channels, self.swap)
         return [as_square(picture, self.size, self.pad) for picture in pictures]
 
     def _whole(self, pair: ReadablePair) -> Squares:
         """Both pictures as they are. Raises BadPhoto for sides that differ or are too small."""
         both: Squares
-        if not self.alpha and (arrays := pair.pixels(self.swap)):
+        if self.channels == 3 and (arrays := pair.pixels(self.swap)):
             both = [torch.from_numpy(array) for array in arrays]
         else:
-            both = pair.read(self.alpha, self.swap)
+            both = read_in(pair, self.channels, self.swap)
         (width, height), other = (
             (each.shape[1], each.shape[0]) if isinstance(each, Tensor) else each.size
             for each in both
@@ -150,11 +150,12 @@ class PairSet(StreamedSet):
         return both
 
     def _augmented(self, pictures: Squares, position: int) -> list[Tensor]:
-        if self.colour:  # the same numbers for both sides
+        if self.colour:  # the same numbers for both sides; what is grey has no colours
+            both = 1 if self.channels == 1 else 2
             pictures = [
                 recolour(as_picture(each), self.colour, rng_for(self.seed, "colour", position))
-                for each in pictures[:2]
-            ] + [*pictures[2:]]
+                for each in pictures[:both]
+            ] + [*pictures[both:]]
         if self.thumbnail:  # by the whole photo: contrast goes by its mean
             pictures = [self._recoloured(pictures[0], position), *pictures[1:]]
         told = [thumbnail_pixels(as_pixels(pictures[0]))] if self.thumbnail else []
@@ -223,7 +224,9 @@ def thumbnail_pixels(photo: Tensor) -> Tensor:
 
 def as_picture(square: Image.Image | Tensor) -> Image.Image:
     """A picture of uint8 (H, W, C), or as it is."""
-    return Image.fromarray(square.numpy()) if isinstance(square, Tensor) else square
+    if not isinstance(square, Tensor):
+        return square
+    return Image.fromarray(square.numpy().squeeze(2) if square.shape[2] == 1 else square.numpy())
 
 
 def as_pixels(square: Image.Image | Tensor) -> Tensor:

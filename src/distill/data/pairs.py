@@ -140,6 +140,13 @@ def _halves(both: Image.Image) -> tuple[Image.Image, Image.Image]:
     return left, right
 
 
+def read_in(pair: ReadablePair, channels: int, swap: bool = False) -> tuple[Image.Image, ...]:
+    """Photo and target, or with `swap` target and photo; the second is grey where it has 1 of
+    `channels`, RGBA where 4. Raises BadPhoto."""
+    first, second = pair.read(channels == 4, swap)
+    return first, second.convert("L") if channels == 1 else second
+
+
 class Pairs(Sequence[Pair]):
     """Pairs of one folder, or of two with `targets`, made when they are asked for.
 

@@ -208,9 +208,7 @@ def in_groups(
 ) -> PairSet:
     ordered = sorted(pairs, key=_by_group)
     shifts = shifts_with(d, root, ordered, swap, pad)
-    return PairSet(
-        ordered, size, train=False, shifts=shifts, alpha=channels == 4, swap=swap, pad=pad
-    )
+    return PairSet(ordered, size, train=False, shifts=shifts, channels=channels, swap=swap, pad=pad)
 
 
 def _by_group(pair: ReadablePair) -> tuple[float, str]:

@@ -25,6 +25,7 @@ from distill.eval_fid.feature_sets import Row
 from distill.metrics.decision_figures import metrics_of_head
 from distill.metrics.features import FeatureNetwork
 from distill.metrics.metric import user_metrics
+from distill.metrics.similarity import GREY
 from distill.models.checkpoint import load_network
 from distill.runs.run_folder import Run, find_run
 
@@ -71,7 +72,8 @@ def score_run(checkpoint: Path, settings: EvalFid, features: FeatureNetwork | No
     if result := recipe.scores(network, trained, checkpoint, settings, features):
         return result
     assert isinstance(trained, Train)
-    settings = replace(settings, metrics=metrics_of_head(trained.head) | settings.metrics)
+    metrics = GREY if trained.channels == 1 else metrics_of_head(trained.head)
+    settings = replace(settings, metrics=metrics | settings.metrics)
     pictures, networks = heldout.held_out_photos(network, trained, settings), {}
     if settings.flicker:
         networks = line_scores.networks_of(network, trained, settings.photos)

@@ -11,6 +11,7 @@ import torch
 from onnx import TensorProto, helper
 from torch import Tensor, nn
 
+from distill.core.arrays import MODES
 from distill.core.errors import DistillError
 from distill.core.onnx_files import Step, model_inputs, wrapped
 from distill.models.teachers.teacher import at_any_size
@@ -26,7 +27,7 @@ HALF, BLACK = np.asarray(0.5, np.float32), np.asarray(0, np.float32)
 
 @dataclass(frozen=True)
 class Form:
-    """RGB pictures of an input or output: `kind` float ([0, 1]), float255 ([0, 255]) or uint8."""
+    """Pictures of an input or output: `kind` float ([0, 1]), float255 ([0, 255]) or uint8."""
 
     kind: str = "float"
     layout: str = "nchw"
@@ -55,7 +56,7 @@ class Form:
             "type": "uint8" if self.kind == "uint8" else "float32",
             "layout": self.layout.upper(),
             "range": [0, self.white],
-            "channels": "RGBA" if 4 in shape[1::2] else "RGB",
+            "channels": MODES[shape[3 if self.last else 1]],
             "shape": shape,
         }
 

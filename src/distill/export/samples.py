@@ -19,7 +19,7 @@ from distill.core.images import to_tensor
 from distill.data import sources
 from distill.data.kinds import chosen
 from distill.data.kinds.chosen import data_source
-from distill.data.pairs import find_pairs
+from distill.data.pairs import find_pairs, read_in
 from distill.data.photo_table import read_rows
 from distill.data.photos import BadPhoto, Photo, demo_photos, find_photos, read_photo, spread
 from distill.export.subject import Subject
@@ -59,7 +59,7 @@ class RunPictures:
 
 
 def photo_pictures(
-    source: PhotoSource, side: Side, sides: tuple[int, int], alpha: bool
+    source: PhotoSource, side: Side, sides: tuple[int, int], channels: int
 ) -> RunPictures:
     """Those of a set that a teacher labelled; targets only at the size that they were made at.
 
@@ -91,7 +91,7 @@ def photo_pictures(
         )
 
     def read(number: int) -> tuple[Tensor, Tensor | None]:
-        photo, target = pairs[number].read(alpha)
+        photo, target = read_in(pairs[number], channels)
         return _centre(photo, sides), _centre(target, sides) if same else None
 
     return RunPictures(str(root), len(pairs), read)
@@ -150,7 +150,7 @@ def photos_of(photos: Iterable[Photo], sides: tuple[int, int]) -> Iterator[Tenso
 
 def _pictures(subject: Subject, side: Side) -> RunPictures:
     if source := subject.source:
-        return photo_pictures(source, side, subject.sides, subject.trained.channels == 4)
+        return photo_pictures(source, side, subject.sides, subject.trained.channels)
     return subject.recipe.pictures(subject, side)
 
 

@@ -83,5 +83,8 @@ def _values(about: Mapping[str, Any], file: str, sides: tuple[int, int]) -> dict
             values["PY_OUT"] = (
                 output_array if byte else f"np.uint8(np.clip({output_array}{scale} + 0.5, 0, 255))"
             )
+            values["PY_GREY"] = "[..., 0]" if channels == 1 else ""
+            values["JS_CHANNELS"] = max(channels, 3)  # grey for red, green and blue
+            values["JS_INDEX"] = values["OUT_INDEX"] if channels > 1 else "i"
             values["KT_GET"] = "output.get(at).toInt() and 255" if byte else kotlin_byte
     return values

@@ -11,7 +11,7 @@ from typing import Any
 
 import onnx
 import torch
-from torch import Tensor, nn
+from torch import nn
 
 from distill import __version__
 from distill.config import compose
@@ -21,7 +21,7 @@ from distill.config.settings.commands import Export
 from distill.config.settings.networks import Description, NetworkSettings, StudentSettings
 from distill.config.settings.training import Budget, PhotoSource, Train, Training, source_of
 from distill.core.errors import DistillError, of_the_user
-from distill.core.images import form, wrong_pictures
+from distill.core.images import channels_in, form, wrong_pictures
 from distill.core.nodes import build as build_node
 from distill.core.terms import Licence, Terms
 from distill.data.kinds import chosen
@@ -110,7 +110,7 @@ def load(checkpoint: Path, settings: Export) -> Subject:
 
 
 def of_module(network: nn.Module, settings: Export) -> Subject:
-    """Any network, (1, 3, H, W) in [0, 1] to (1, 3 or 4, H, W) in [0, 1]. Raises DistillError."""
+    """Any network, (1, 3, H, W) to (1, 1, 3 or 4, H, W), both in [0, 1]. Raises DistillError."""
     if "safetensors" in (settings.formats or ()):
         raise DistillError("formats=safetensors: of distill's own networks; use torch.save here")
     name, exporter = type(network).__name__, build_node(settings.exporter)
@@ -118,7 +118,7 @@ def of_module(network: nn.Module, settings: Export) -> Subject:
         photo = torch.rand(1, 3, *sides)
         with torch.inference_mode(), of_the_user(f"{name}: a call with {form(photo)}"):
             output = network(photo)
-        channels = 4 if isinstance(output, Tensor) and output.shape[1:2] == (4,) else 3
+        channels = channels_in(output)
         if problem := wrong_pictures(output, (1, channels, *sides)):
             raise DistillError(f"{name}: {problem}, for {tuple(photo.shape)}")
     defaults = compose.load("train", OF_LOADER, Train)
@@ -187,7 +187,7 @@ def limits(subject: Subject, settings: Export) -> Budget:
         limits_set["bytes"] = int(settings.limit)
     budget = asdict(subject.trained.budget)
     head = getattr(subject.network, "head", None)
-    more = 0 if subject.halved else subject.trained.channels - 3
+    more = 0 if subject.halved else max(subject.trained.channels - 3, 0)
     if head is not None:  # its channels beyond three, and the layers that make a picture of them
         more = max(head.channels - 3, 0) + 1
     for key, extra in EXTRA_CHANNEL.items():

@@ -1,6 +1,8 @@
-"""One value per picture: PSNR, SSIM and LPIPS to another one; patterns in itself."""
+"""One value per picture: PSNR, SSIM, LPIPS and of mattes to another one; patterns in itself."""
 
 from __future__ import annotations
+
+from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -10,6 +12,7 @@ from distill.core import weights as weights_files
 from distill.core.errors import DistillError
 from distill.core.state_dicts import load_tensors
 from distill.core.weights import WeightsFile
+from distill.metrics.metric import Metric
 
 ALEXNET = WeightsFile(
     "alexnet-owt-7be5be79.pth",
@@ -69,6 +72,29 @@ def lpips_or_none() -> LPIPS | None:
     """LPIPS where AlexNet's weights are available; never downloads on its own."""
     path = weights_files.find_or_none(ALEXNET)
     return LPIPS(load_tensors(path)) if path else None
+
+
+class MeanError(Metric):
+    """Mean absolute difference, in [0, 1]."""
+
+    def __call__(self, output: Tensor, target: Tensor) -> Tensor:
+        return (output - target).abs().flatten(1).mean(1)
+
+
+class MaskIoU(Metric):
+    """Intersection over union of what is brighter than half; 1 where neither has any."""
+
+    def __call__(self, output: Tensor, target: Tensor) -> Tensor:
+        a, b = (each.mean(1) > 0.5 for each in (output, target))
+        both, either = ((a & b).sum((1, 2)), (a | b).sum((1, 2)))
+        return torch.where(either > 0, both / either.clamp_min(1), 1.0)
+
+
+# Nodes of the metrics of grey outputs, by name.
+GREY: dict[str, dict[str, Any]] = {
+    name: {"_target_": f"{__name__}.{each.__name__}"}
+    for name, each in {"MAE": MeanError, "IoU at .5": MaskIoU}.items()
+}
 
 
 def grid(pictures: Tensor) -> Tensor:

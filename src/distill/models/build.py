@@ -16,7 +16,7 @@ from distill.config.settings.networks import (
 )
 from distill.core import nodes, weights
 from distill.core.errors import DistillError, of_the_user
-from distill.core.images import form, wrong_pictures
+from distill.core.images import channels_in, form, wrong_pictures
 from distill.core.nodes import Node
 from distill.core.weights import WeightsFile
 from distill.models.students.heads import Head
@@ -94,10 +94,11 @@ def build_student(
     return student
 
 
-def try_network(what: str, network: nn.Module, channels: int, multiple: int = 32) -> None:
+def try_network(what: str, network: nn.Module, channels: int | None, multiple: int = 32) -> None:
     """Run a network once on 64 × 64 and on 64 × 96 pixels. Raises DistillError that begins `what`.
 
-    It is left in the mode that it was in, and so are torch's random numbers.
+    `channels` None: any that pictures have. It is left in the mode that it was in, and so are
+    torch's random numbers.
     """
     fixed, training, step = getattr(network, "fixed", None), network.training, lcm(32, multiple)
     low = step * -(-64 // step)
@@ -107,7 +108,8 @@ def try_network(what: str, network: nn.Module, channels: int, multiple: int = 32
             photo = torch.rand(1, 3, *size)
             with of_the_user(f"{what}: a call with {form(photo)}"):
                 output = network(photo)
-            if problem := wrong_pictures(output, (1, channels, *size)):
+            count = channels or channels_in(output)
+            if problem := wrong_pictures(output, (1, count, *size)):
                 raise DistillError(f"{what}: {problem}, for {tuple(photo.shape)}")
     network.train(training)
 
@@ -148,8 +150,15 @@ def trial(teacher: Teacher, what: str) -> Teacher:
     if teacher.origin == Teacher.origin:  # it has said nothing better
         teacher.origin = what
     if teacher.freeze().timed and not teacher.by_name:
-        try_network(what, teacher, 4 if teacher.transparent else 3, teacher.multiple)
+        try_network(what, teacher, 4 if teacher.transparent else None, teacher.multiple)
     return teacher
+
+
+@torch.inference_mode()
+def channels_of(teacher: Teacher) -> int:
+    """Of a teacher's output: 1, 3 or 4, for a picture of the size that it takes, or a small one."""
+    side = lcm(64, teacher.multiple)
+    return channels_in(teacher(torch.rand(1, 3, *(teacher.fixed or (side, side)))))
 
 
 def available_teacher(style: StyleSettings, node: Node | None) -> Teacher | None:

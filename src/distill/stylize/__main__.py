@@ -12,8 +12,9 @@ Stylize pictures with a trained student, offline.
 
 Pictures are files, folders (with all below them, whose structure is kept) and quoted patterns.
 The output is as large as its picture and is called NAME-STYLE, of the same kind for jpg, png
-and webp, else png. Photos are turned as their EXIF says, colours become sRGB, transparency is
-kept. No picture that is read is ever written over, but the output of an earlier run is replaced.
+and webp, else png; a grey one, as a matte, is png. Photos are turned as their EXIF says, colours
+become sRGB, transparency is kept. No picture that is read is ever written over, but the output of
+an earlier run is replaced.
 
 The larger the size, the finer the strokes, so size=512 gives bolder ones. A larger picture is
 scaled down first, the output back up. Memory, by the long side in pixels: about 1 GB at 1024, 2
@@ -45,8 +46,7 @@ def main(settings: Stylize) -> None:
     student, name = stylizing.choose(settings)
     render.check_size(settings.size, student, settings.upscale)
     ending = f"{name}-compare" if settings.compare else name
-    alpha = student.channels == 4
-    jobs = plan(files, settings.inputs, settings.output, ending, alpha)
+    jobs = plan(files, settings.inputs, settings.output, ending, student.channels)
 
     stylizing.stylise_all(jobs, student, settings, omissions)
 

@@ -16,6 +16,7 @@ import onnx
 from onnx import TensorProto, helper
 
 from distill.config.settings.commands import TakesOnnxFiles
+from distill.core.arrays import MODES
 from distill.core.errors import DistillError
 from distill.core.onnx_files import ABOUT, Step, model_inputs, noted, wrapped
 from distill.core.sessions import open_session
@@ -143,6 +144,8 @@ def _ranges(
             return None
         if any(o.shape[2:] != each.shape[2:] for o, each in zip(outputs, crops, strict=True)):
             return None
+        if outputs[0].shape[1] == 1:  # a matte or depth is not like its photo
+            return None
         for low, high in [output_range] if output_range else RANGES:
             scaled = [(output - low) / (high - low) for output in outputs]
             edges = np.array([np.quantile(each, (0.005, 0.995)) for each in scaled])
@@ -163,7 +166,7 @@ def _kind(value: onnx.ValueInfoProto) -> int:
 def _channels_last(value: onnx.ValueInfoProto, convention: TakesOnnxFiles) -> bool:
     sides = [dim.dim_value for dim in value.type.tensor_type.shape.dim]  # 0 where left open
     return (
-        (len(sides) == 4 and sides[3] in (3, 4) and sides[1] not in (3, 4))
+        (len(sides) == 4 and sides[3] in MODES and sides[1] not in MODES)
         if convention.layout is None
         else (convention.layout == "nhwc")
     )

@@ -130,17 +130,23 @@ def find(inputs: Sequence[str], output: str | None) -> tuple[list[InputFile], st
 
 
 def plan(
-    files: Sequence[InputFile], inputs: Sequence[str], output: str | None, ending: str, alpha: bool
+    files: Sequence[InputFile],
+    inputs: Sequence[str],
+    output: str | None,
+    ending: str,
+    channels: int,
 ) -> list[StylizeJob]:
     """Where each output goes: OUT/PLACE/STEM-ENDING.SUFFIX, or the one file that OUT names.
 
-    jpg, jpeg, png and webp stay what they are, every other picture becomes png; with `alpha` (the
-    student's output is RGBA) so does jpg. Files of other kinds as these say. No two get one name.
+    jpg, jpeg, png and webp stay what they are, every other picture becomes png; where the student's
+    output has 4 `channels` so does jpg, where it is grey every picture. Files of other kinds as
+    these say. No two get one name.
     Raises DistillError where an input would be written over.
     """
     folders = any(os.path.isdir(home_path(typed)) for typed in inputs)
     alone = len(files) == 1 and not folders
     out, kinds = home_path(output or DEFAULT), file_kinds()
+    kept = {1: {".png"}, 4: SUFFIXES - {".jpg", ".jpeg"}}.get(channels, SUFFIXES)
     folder = out
     if _names_a_file(output or DEFAULT, alone, files, kinds):
         source, folder = files[0].path, out.parent
@@ -148,7 +154,7 @@ def plan(
     else:
 
         def output_name(place: Path) -> Path:
-            return place.with_name(_name(place, kind_of(place, kinds), ending, alpha))
+            return place.with_name(_name(place, kind_of(place, kinds), ending, kept))
 
         # a.bmp and a.tif are a-bmp and a-tif: both become png. What still gets a name that is
         # taken is numbered; not every file system tells A.jpg from a.jpg.
@@ -191,11 +197,11 @@ def _names_a_file(
     return True
 
 
-def _name(place: Path, kind: FileKind | None, ending: str, alpha: bool) -> str:
+def _name(place: Path, kind: FileKind | None, ending: str, kept: set[str]) -> str:
     suffix = place.suffix.lower()
     if kind:
         suffix = suffix if suffix in kind.outputs else kind.other
-    elif suffix not in SUFFIXES - ({".jpg", ".jpeg"} if alpha else set()):
+    elif suffix not in kept:
         suffix = ".png"
     stem = place.stem
     if len(os.fsencode(stem)) > LONGEST:

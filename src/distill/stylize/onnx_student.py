@@ -11,6 +11,7 @@ from onnx import TensorProto
 from PIL import Image
 
 from distill.core import process
+from distill.core.arrays import MODES
 from distill.core.errors import DistillError, reason_of
 from distill.core.onnx_files import (
     ABOUT,
@@ -106,7 +107,7 @@ class OnnxStudent:
         if channels is None:
             raise DistillError(
                 f"{name}: no network from one RGB picture (1, 3, height, width) in [0, 1] to one "
-                "as large, or one that ONNX Runtime cannot run"
+                "as large of 1, 3 or 4 channels, or one that ONNX Runtime cannot run"
             )
         self.channels = channels
         provider, self.ran_by = choose_provider(runnable, device, self._threads)
@@ -169,7 +170,7 @@ class OnnxStudent:
             if newer := too_new(error):
                 raise DistillError(f"{self._name}: {newer}") from error
             return None
-        fits = output.shape in ((1, 3, height, width), (1, 4, height, width))
+        fits = output.shape in [(1, channels, height, width) for channels in MODES]
         if not fits or output.dtype != np.float32:
             return None
         low, high = float(output.min()), float(output.max())

@@ -13,7 +13,7 @@ from typing import Literal
 import numpy as np
 from PIL import Image, ImageChops
 
-from distill.core.arrays import to_array, to_batch, to_picture
+from distill.core.arrays import MODES, to_array, to_batch, to_picture
 from distill.core.errors import DistillError
 from distill.stylize import guided, portraits
 from distill.stylize.onnx_student import STRIDE, ImageModel, OnnxStudent
@@ -51,7 +51,8 @@ def stylise(
     squares: Sequence[Square] = (),
     blend: Blend = "feathered",
 ) -> Image.Image:
-    """An upright RGBA photo, stylised at the same size: RGB, RGBA where anything is see-through.
+    """An upright RGBA photo, stylised at the same size: RGB, RGBA where anything is see-through, or
+    grey where the network's output is.
 
     whole: in one piece, its long side at `size` pixels, by default its own up to 1024, and
     enlarged; a student with global statistics up to 1536, as its lines are thin at larger sizes,
@@ -69,10 +70,10 @@ def stylise(
     stylised = stylise_rgb(opaque(photo), model, size, upscale)
     if stylised.mode == "RGBA":
         alpha = ImageChops.multiply(alpha, stylised.getchannel("A"))
-    rgb = stylised.convert("RGB")
+    page = stylised if stylised.mode == "L" else stylised.convert("RGB")
     if alpha.getextrema() != (255, 255):
-        rgb.putalpha(alpha)
-    return rgb
+        page.putalpha(alpha)
+    return page
 
 
 def opaque(photo: Image.Image) -> Image.Image:
@@ -109,7 +110,7 @@ def stylise_rgb(
     upscale: Upscale = "whole",
     summarise: Summarise | None = None,
 ) -> Image.Image:
-    """An RGB photo of any size, stylised at the same size (RGB or RGBA); see `stylise`.
+    """An RGB photo of any size, stylised at the same size (grey, RGB or RGBA); see `stylise`.
 
     `summarise` takes the place of the model's own `summary`.
     """
@@ -118,7 +119,8 @@ def stylise_rgb(
     if model.takes_summary and upscale == "whole" and at[0] * at[1] > PIECE:
         upscale = "tiles"  # the same output in less memory
     stylised = _inferred(small, model, upscale, summarise)
-    if model.colours_at and not model.fixed and max(at) > model.colours_at:
+    coloured = model.colours_at and model.channels != 1
+    if coloured and not model.fixed and max(at) > model.colours_at:
         right = inference_size(photo.size, model, model.colours_at, "whole")
         stylised = recolour(stylised, _inferred(photo.resize(right, LANCZOS), model))
     if upscale == "guided" and at != photo.size:
@@ -218,7 +220,7 @@ def stylise_tiled(
     height, width = model.fixed or (TILE, TILE)
     rows = _spans(picture.height, height, margin(model, height))
     columns = _spans(picture.width, width, margin(model, width))
-    stylised = Image.new("RGB" if model.channels == 3 else "RGBA", picture.size)
+    stylised = Image.new(MODES[model.channels], picture.size)
     for top, bottom, down in rows:
         for left, right, across in columns:
             tile = to_array(picture.crop((left, top, right, bottom)))

@@ -15,6 +15,7 @@ from PIL import Image
 from distill.config.settings.commands import Part, Stylize
 from distill.config.validate import fit
 from distill.core import process
+from distill.core.arrays import MODES
 from distill.core.errors import DistillError
 from distill.data.decode import to_rgb
 from distill.data.photos import BadPhoto, upright
@@ -35,11 +36,12 @@ class Stylizer:
     """Gives stylised pictures of the kind and size that it is given, as distill.stylize does, with
     `face`, `overlay` and all that goes with them.
 
-    A PIL picture of any mode becomes RGB, RGBA where anything is see-through. An array is uint8
-    (H, W, 3 or 4), or float in [0, 1], in 256 levels then. Several are a list, or an array (N, H,
-    W, 3 or 4). `size` is the long side in pixels that the student sees, `strength` in [0, 1] how
-    much of its output is seen over the photo, `parts` are faces, people or background, what is
-    stylised; None: as loaded. Raises DistillError for anything else, and for values out of range.
+    A PIL picture of any mode becomes RGB, RGBA where anything is see-through, L from a grey
+    student. An array is uint8 (H, W, 3 or 4), or float in [0, 1], in 256 levels then. Several are a
+    list, or an array (N, H, W, 3 or 4). `size` is the long side in pixels that the student sees,
+    `strength` in [0, 1] how much of its output is seen over the photo, `parts` are faces, people or
+    background, what is stylised; None: as loaded. Raises DistillError for anything else, and for
+    values out of range.
 
     >>> stylize = distill.load("hayao", device="cpu")
     >>> stylize(numpy.ones((2, 48, 64, 3)), size=32).shape
@@ -116,8 +118,9 @@ class Stylizer:
         except (BadPhoto, ValueError) as reason:
             raise DistillError(f"a {picture.width}×{picture.height} picture: {reason}") from reason
         (page,) = self._pages([photo], at)
-        opaque = page.mode == "RGB" or page.getchannel("A").getextrema() == (255, 255)
-        return page.convert("RGB") if opaque else page
+        if "A" in page.getbands() and page.getchannel("A").getextrema() == (255, 255):
+            return page.convert(page.mode[:-1])
+        return page
 
     def _array(self, pixels: np.ndarray, at: Stylize) -> np.ndarray:
         what, real = f"array {pixels.shape} {pixels.dtype}", pixels.dtype.kind == "f"
@@ -127,8 +130,10 @@ class Stylizer:
             span = f"{pixels.min():.4g} to {pixels.max():.4g}"
             raise DistillError(f"{what}: has values from {span}, want [0, 1]")
         levels = (pixels * 255).round().astype(np.uint8) if real else pixels
-        mode = "RGBA" if pixels.shape[-1] == 4 or self.student.channels == 4 else "RGB"
+        mode = MODES[self.student.channels]
+        mode = "RGBA" if mode == "RGB" and pixels.shape[-1] == 4 else mode
         photos = [Image.fromarray(each) for each in levels.reshape(-1, *levels.shape[-3:])]
-        stylised = [np.asarray(page.convert(mode)) for page in self._pages(photos, at)]
+        made = self._pages(photos, at)
+        stylised = [np.atleast_3d(np.asarray(page.convert(mode))) for page in made]
         output = np.stack(stylised) if pixels.ndim == 4 else stylised[0]
         return (output / 255).astype(pixels.dtype) if real else output

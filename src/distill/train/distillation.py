@@ -218,6 +218,11 @@ class DistillModule(pl.LightningModule):
         output, target = (x.to(torch.float32, memory_format=layout) for x in both)
         if output.shape[1] == 3:
             target = over_white(target)  # of a teacher whose output is RGBA
+        if output.shape != target.shape:
+            raise DistillError(
+                f"channels={output.shape[1]}: the batch's targets are {tuple(target.shape)}, the "
+                f"student's output is {tuple(output.shape)}; set channels={target.shape[1]}"
+            )
         seen = dict(self._student_layers.outputs)  # a further pass would replace them
 
         def again(other: Tensor) -> Tensor:

@@ -20,7 +20,7 @@ from distill.data.datamodule import DistillData, LoaderData, Pictures
 from distill.data.kinds.chosen import data_source
 from distill.losses.criterion import make_criterion
 from distill.losses.term import Reads
-from distill.models.build import load_teacher
+from distill.models.build import channels_of, load_teacher
 from distill.models.students.heads import Head
 from distill.models.teachers.teacher import Teacher
 from distill.prepare import labelling
@@ -112,16 +112,18 @@ def check(settings: Train) -> None:
         other = near or f", and no photos={settings.photos} to make it from"
         raise DistillError(f"data.root={root}: no such folder{other}")
     labelling.check_labelling(settings)
-    if settings.channels == 4 and settings.teacher is not None:
-        # Of all teachers only a trained run and the user's own may give transparency.
-        target = settings.teacher["_target_"]
-        may = target.startswith("distill.models.teachers.trained_run.") or nodes.is_own(
-            settings.teacher
-        )
-        if not (may and load_teacher(settings.style, settings.teacher).transparent):
+    if settings.channels != 3 and settings.teacher is not None:
+        # Of all teachers only a trained run, a file and the user's own may give others than RGB.
+        others = ("trained_run.", "onnx_teacher.", "python_callable.")
+        ours = tuple(f"distill.models.teachers.{each}" for each in others)
+        may = settings.teacher["_target_"].startswith(ours) or nodes.is_own(settings.teacher)
+        given = channels_of(load_teacher(settings.style, settings.teacher)) if may else 3
+        if given != settings.channels:
+            kind = {1: "grey", 3: "RGB", 4: "RGBA"}
             raise DistillError(
-                "channels=4: the teacher's output is RGB; name RGBA pictures of your own with "
-                "data.root=DIR"
+                f"channels={settings.channels}: the teacher's output is {kind[given]}; name "
+                f"{kind[settings.channels]} pictures of your own with data.root=DIR, or set "
+                f"channels={given}"
             )
 
 

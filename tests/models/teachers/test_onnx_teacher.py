@@ -12,6 +12,7 @@ from onnx import TensorProto, helper, numpy_helper
 
 from distill.core.errors import DistillError
 from distill.core.files import sha256
+from distill.models.build import channels_of
 from distill.models.teachers.onnx_teacher import OnnxTeacher
 from distill.models.teachers.teacher import BadPicture
 from distill.stylize.onnx_student import OnnxStudent
@@ -72,6 +73,21 @@ def test_input_range_is_what_the_network_sees(tmp_path):
     photo = torch.tensor([0.25, 0.5, 0.625, 0.75, 1.0]).expand(1, 3, 2, 5)
     expected = torch.tensor([0.0, 0.0, 0.25, 0.5, 1.0]).expand(1, 3, 2, 5)
     torch.testing.assert_close(teacher(photo), expected)
+
+
+@pytest.mark.parametrize("layout", ["nchw", "nhwc"])
+def test_a_network_of_one_channel_gives_grey(tmp_path, layout):
+    """The mean of the channels, in BGR, whose order makes no difference to it."""
+    axis = 1 if layout == "nchw" else 3
+    takes, gives = (["n", c, "h", "w"] if axis == 1 else ["n", "h", "w", c] for c in (3, 1))
+    node = helper.make_node("ReduceMean", ["photo"], ["stylized"], axes=[axis])
+    path = write(tmp_path / "m.onnx", [node], None, takes, gives)
+    teacher, photo = (
+        OnnxTeacher(path, **UNIT, layout=layout, channels="bgr"),
+        torch.rand(2, 3, 64, 64),
+    )
+    torch.testing.assert_close(teacher(photo), photo.mean(1, keepdim=True))
+    assert channels_of(teacher) == 1
 
 
 def test_little_of_the_output_outside_its_range_is_cut(tmp_path):
@@ -238,7 +254,10 @@ NOT_PICTURES = {
         helper.make_node("MaxPool", ["photo"], ["stylized"], kernel_shape=[2, 2], strides=[2, 2]),
         ("n", 3, "a", "b"),
     ),
-    "grey": (helper.make_node("ReduceMean", ["photo"], ["stylized"], axes=[1]), ("n", 1, "h", "w")),
+    "six": (
+        helper.make_node("Concat", ["photo", "photo"], ["stylized"], axis=1),
+        ("n", "c", "h", "w"),
+    ),
     "number": (helper.make_node("ReduceMean", ["photo"], ["stylized"], keepdims=0), ()),
 }
 

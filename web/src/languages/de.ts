@@ -62,7 +62,7 @@ export const german: Strings = {
     unreadable: "kein ONNX-Netz, oder eines, das ONNX Runtime im Browser nicht ausführt",
     inputs: (count) => `es hat ${count} Eingaben, gebraucht wird eine: das Bild`,
     otherInput: (type, shape) => `seine Eingabe ist ${type} ${shape}, gebraucht wird float32 1 × 3 × Höhe × Breite`,
-    otherOutput: (type, shape) => `seine Ausgabe ist ${type} ${shape}, gebraucht wird float32, so groß wie das Bild, mit 3 oder 4 Kanälen`,
+    otherOutput: (type, shape) => `seine Ausgabe ist ${type} ${shape}, gebraucht wird float32, so groß wie das Bild, mit 1, 3 oder 4 Kanälen`,
     range: (low, high) => `es gibt Werte von ${low.toPrecision(3)} bis ${high.toPrecision(3)}, gebraucht wird RGB in [0, 1], hinein und hinaus`,
   },
   backend: {

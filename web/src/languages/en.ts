@@ -66,7 +66,7 @@ export const english = {
     unreadable: "no ONNX network, or one that ONNX Runtime for browsers cannot run",
     inputs: (count: number) => `it has ${count} inputs, want one: the picture`,
     otherInput: (type: string, shape: string) => `its input is ${type} ${shape}, want float32 1 × 3 × height × width`,
-    otherOutput: (type: string, shape: string) => `its output is ${type} ${shape}, want float32 and as large as the picture, 3 or 4 channels`,
+    otherOutput: (type: string, shape: string) => `its output is ${type} ${shape}, want float32 and as large as the picture, 1, 3 or 4 channels`,
     range: (low: number, high: number) => `it gives values from ${low.toPrecision(3)} to ${high.toPrecision(3)}, want RGB in [0, 1] in and out`,
   },
   backend: {

@@ -62,7 +62,7 @@ export const spanish: Strings = {
     unreadable: "no es una red ONNX, o es una que ONNX Runtime no ejecuta en el navegador",
     inputs: (count) => `tiene ${count} entradas, se quiere una: la imagen`,
     otherInput: (type, shape) => `su entrada es ${type} ${shape}, se quiere float32 1 × 3 × alto × ancho`,
-    otherOutput: (type, shape) => `su salida es ${type} ${shape}, se quiere float32 del tamaño de la imagen, con 3 o 4 canales`,
+    otherOutput: (type, shape) => `su salida es ${type} ${shape}, se quiere float32 del tamaño de la imagen, con 1, 3 o 4 canales`,
     range: (low, high) => `da valores de ${low.toPrecision(3)} a ${high.toPrecision(3)}, se quiere RGB en [0, 1] a la entrada y a la salida`,
   },
   backend: {

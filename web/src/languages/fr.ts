@@ -63,7 +63,7 @@ export const french: Strings = {
     unreadable: "ce n'est pas un réseau ONNX, ou ONNX Runtime ne l'exécute pas dans un navigateur",
     inputs: (count) => `il a ${count} entrées, il en faut une : l'image`,
     otherInput: (type, shape) => `son entrée est ${type} ${shape}, il faut float32 1 × 3 × hauteur × largeur`,
-    otherOutput: (type, shape) => `sa sortie est ${type} ${shape}, il faut float32 de la taille de l'image, 3 ou 4 canaux`,
+    otherOutput: (type, shape) => `sa sortie est ${type} ${shape}, il faut float32 de la taille de l'image, 1, 3 ou 4 canaux`,
     range: (low, high) => `il donne des valeurs de ${low.toPrecision(3)} à ${high.toPrecision(3)}, il faut du RGB dans [0, 1] en entrée et en sortie`,
   },
   backend: {

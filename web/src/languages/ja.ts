@@ -62,7 +62,7 @@ export const japanese: Strings = {
     unreadable: "ONNX のネットワークでないか、ブラウザー版 ONNX Runtime では動きません",
     inputs: (count) => `入力が ${count} 個あります。必要なのは画像 1 個です`,
     otherInput: (type, shape) => `入力が ${type} ${shape} です。必要なのは float32 1 × 3 × 高さ × 幅です`,
-    otherOutput: (type, shape) => `出力が ${type} ${shape} です。必要なのは画像と同じ大きさの float32、3 または 4 チャンネルです`,
+    otherOutput: (type, shape) => `出力が ${type} ${shape} です。必要なのは画像と同じ大きさの float32、1、3 または 4 チャンネルです`,
     range: (low, high) => `値が ${low.toPrecision(3)} から ${high.toPrecision(3)} です。入出力とも [0, 1] の RGB が必要です`,
   },
   backend: {

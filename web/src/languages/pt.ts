@@ -63,7 +63,7 @@ export const portuguese: Strings = {
     unreadable: "não é uma rede ONNX, ou o ONNX Runtime para navegadores não a executa",
     inputs: (count) => `tem ${count} entradas, é preciso uma: a imagem`,
     otherInput: (type, shape) => `sua entrada é ${type} ${shape}, é preciso float32 1 × 3 × altura × largura`,
-    otherOutput: (type, shape) => `sua saída é ${type} ${shape}, é preciso float32 do tamanho da imagem, com 3 ou 4 canais`,
+    otherOutput: (type, shape) => `sua saída é ${type} ${shape}, é preciso float32 do tamanho da imagem, com 1, 3 ou 4 canais`,
     range: (low, high) => `dá valores de ${low.toPrecision(3)} a ${high.toPrecision(3)}, é preciso RGB em [0, 1] na entrada e na saída`,
   },
   backend: {

@@ -62,7 +62,7 @@ export const chinese: Strings = {
     unreadable: "不是 ONNX 网络，或浏览器的 ONNX Runtime 无法运行它",
     inputs: (count) => `它有 ${count} 个输入，需要一个：图片`,
     otherInput: (type, shape) => `它的输入是 ${type} ${shape}，需要 float32 1 × 3 × 高 × 宽`,
-    otherOutput: (type, shape) => `它的输出是 ${type} ${shape}，需要与图片同样大小的 float32，3 或 4 个通道`,
+    otherOutput: (type, shape) => `它的输出是 ${type} ${shape}，需要与图片同样大小的 float32，1、3 或 4 个通道`,
     range: (low, high) => `它给出 ${low.toPrecision(3)} 到 ${high.toPrecision(3)} 的值，输入和输出需要 [0, 1] 的 RGB`,
   },
   backend: {

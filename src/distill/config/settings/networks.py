@@ -73,7 +73,9 @@ class NetworkSettings(Settings, ABC):
     """What every trained network has, whatever its recipe."""
 
     recipe: str
-    channels: Literal[3, 4] = setting("of the output; 4 adds transparency and needs RGBA targets")
+    channels: Literal[1, 3, 4] = setting(
+        "of the output; 1: grey, as a matte or depth; 4 adds transparency and needs RGBA targets"
+    )
 
     @property
     @abstractmethod

@@ -165,7 +165,7 @@ class Source(ABC):
     @property
     def common(self) -> dict[str, Any]:
         """Arguments of every `PairSet` of a student's run."""
-        return {"size": self.settings.style.resolution, "alpha": self.settings.channels == 4}
+        return {"size": self.settings.style.resolution, "channels": self.settings.channels}
 
     @property
     def varied(self) -> dict[str, Any]:

@@ -11,6 +11,7 @@ import onnx
 import torch
 from torch import Tensor
 
+from distill.core.arrays import MODES
 from distill.core.errors import DistillError, reason_of
 from distill.core.files import home_path
 from distill.core.onnx_files import content_hash
@@ -21,7 +22,7 @@ TYPES = {"tensor(float)": np.float32, "tensor(float16)": np.float16}  # of its i
 
 
 class OnnxTeacher(Teacher):
-    """A network in an ONNX file: (N, 3, H, W) RGB in [0, 1] to the same, on the CPU.
+    """A network in an ONNX file: (N, 3, H, W) RGB in [0, 1] to the same, RGBA or grey, on the CPU.
 
     `input_range` and `output_range` are the network's own values for black and white, `channels`
     and `layout` its order; `input` and `output` name its tensors (default: the first of each).
@@ -105,10 +106,11 @@ class OnnxTeacher(Teacher):
         step = self._batch or len(x)
         parts = [self._run(x[i : i + step]) for i in range(0, len(x), step)]
         output = np.concatenate(parts)
-        if output.shape != x.shape:
+        last = 3 if self.layout == "nhwc" else 1
+        if output.shape not in [(*x.shape[:last], n, *x.shape[last + 1 :]) for n in MODES]:
             raise DistillError(
                 f"{self.path}: output {self.output} is {output.shape} for an input of {x.shape}: "
-                "not an image-to-image network, or another layout"
+                "not an image-to-image network of 1, 3 or 4 channels, or another layout"
             )
         y = torch.from_numpy(output).to(photo.device, photo.dtype)
         if self.layout == "nhwc":
@@ -128,7 +130,7 @@ class OnnxTeacher(Teacher):
         return np.atleast_1d(np.asarray(output))[: len(x)]
 
     def _order(self, x: Tensor) -> Tensor:
-        return x.flip(1) if self.channels == "bgr" else x
+        return torch.cat([x[:, :3].flip(1), x[:, 3:]], 1) if self.channels == "bgr" else x
 
 
 def _pick(name: str | None, tensors: Sequence[Any], path: Path, key: str) -> str:

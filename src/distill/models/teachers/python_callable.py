@@ -20,12 +20,13 @@ from torch import Tensor, nn
 
 from distill.core.errors import DistillError, did_you_mean, of_the_user
 from distill.core.files import sha256
-from distill.core.images import form, wrong_pictures
+from distill.core.images import channels_in, form, wrong_pictures
 from distill.models.teachers.teacher import Teacher, check_typed
 
 
 class CallTeacher(Teacher):
-    """What `call` names, MODULE:NAME: it is given (N, 3, H, W) RGB in [0, 1], and gives the same.
+    """What `call` names, MODULE:NAME: it is given (N, 3, H, W) RGB in [0, 1], and gives the same,
+    or grey (N, 1, H, W).
 
     Both are float32 tensors, of any size; the given one lies on the device that labels, and is the
     callable's own. NAME may have dots. An nn.Module goes to that device, frozen and in evaluation
@@ -86,8 +87,9 @@ class CallTeacher(Teacher):
         ):
             output = self._function(copy)
         picture = isinstance(output, Tensor) and output.dtype == torch.float32
-        if not picture or output.shape != photo.shape:
-            raise DistillError(f"teacher.call={self.call}: {wrong_pictures(output, photo.shape)}")
+        shape = (len(photo), channels_in(output), *photo.shape[2:])
+        if not picture or output.shape != shape:
+            raise DistillError(f"teacher.call={self.call}: {wrong_pictures(output, shape)}")
         return output.to(photo.device)
 
 

@@ -12,6 +12,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from distill.core.arrays import MODES
 from distill.core.errors import DistillError, counted
 from distill.core.files import cache_folder, write_whole
 from distill.core.images import SLACK, wrong_pictures
@@ -29,7 +30,8 @@ class BadPicture(DistillError):
 
 
 class Teacher(nn.Module):
-    """A frozen network from (N, 3, H, W) RGB in [0, 1] to the same shape and range.
+    """A frozen network from (N, 3, H, W) RGB in [0, 1] to the same shape and range, or to grey
+    (N, 1, H, W), as a matte.
 
     `multiple` is what the sides must divide by, 1 when any size goes; `fixed` the one (H, W) that
     it takes, if so. `gives_activations` says whether inner layers can be read (for GKA) or only
@@ -80,7 +82,7 @@ class Teacher(nn.Module):
         want = (len(photo), 3, *photo.shape[2:])
         if not isinstance(output, Tensor):  # of the user's
             raise BadPicture(f"{self.origin}: {wrong_pictures(output, want)}")
-        if output.shape not in (want, (len(photo), 4, *photo.shape[2:])):
+        if output.shape not in [(len(photo), count, *photo.shape[2:]) for count in MODES]:
             raise BadPicture(f"{self.origin}: gave {tuple(output.shape)}, want {want}")
         for index, each in enumerate(output.detach()):
             low, high = (v.item() for v in each.float().aminmax())
