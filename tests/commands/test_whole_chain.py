@@ -138,6 +138,7 @@ def test_a_loss_that_is_not_finite_names_step_terms_and_pictures(here, capsys):
         (["photos=photos", "channels=4"], "channels=4: the teacher's output is RGB"),
         (["photos=photos", "channels=1"], "name grey pictures of your own with data.root=DIR, or"),
         (["photos=photos", "channels=2"], "channels"),
+        (["photos=photos", "data=photos", "data.camera=0.3"], "data.camera=0.3: of pairs"),
         (["photos=photos", "runs=photos/Person_0_0001.png"], "name one with runs=DIR"),
         (["photos=photos", "optimizer.weight_decay=-1"], "optimizer: Invalid weight_decay"),
         (["photos=photos", "trainer.precision=16-mixed"], "set trainer.fused=false"),

@@ -6,6 +6,7 @@ import torch
 from PIL import Image
 
 from distill.data.augment import (
+    CAMERA,
     as_square,
     random_cut,
     random_square,
@@ -55,6 +56,26 @@ def test_random_squares_stay_inside_and_vary(crop):
     # 60 squares: sizes over most of the range, both mirror images, 4 sigma around a fair coin.
     assert np.ptp(across) > 0.4 * short
     assert abs(mirrored.sum() - 30) < 4 * 60**0.5 / 2
+
+
+def test_cameras_change_light_noise_and_edges_as_they_say():
+    grey, step = Image.new("RGB", (64, 64), (200,) * 3), np.zeros((100, 100, 3), np.uint8)
+    step[:, 50:] = 200
+    assert np.asarray(CAMERA["dim light"](grey, 1.0, rng_for(0)))[0, 0, 0] == pytest.approx(
+        200 * 0.25 ** (1 / 2.2), abs=1
+    )
+    noise = np.asarray(CAMERA["noise"](grey.resize((128, 128)), 0.5, rng_for(0)), float) - 200
+    assert noise.std() == pytest.approx(8, abs=0.2)
+    assert noise.mean() == pytest.approx(0, abs=0.3)
+    for seed in range(4):  # five places: each row takes as many steps as the way is across
+        blurred = np.asarray(CAMERA["motion blur"](Image.fromarray(step), 1.0, rng_for(seed)))
+        levels = np.unique(blurred[50, :, 0])
+        assert set(levels) <= {0, 40, 80, 120, 160, 200}
+        assert np.asarray(CAMERA["motion blur"](grey, 1.0, rng_for(seed))).min() == 200
+        assert blurred.astype(float).mean() == pytest.approx(100, abs=2.1)
+    poor, good = (np.asarray(CAMERA["JPEG"](ramps(64, 64), s, rng_for(0)), float) for s in (1, 0))
+    error = [np.abs(each - np.asarray(ramps(64, 64), float)).mean() for each in (poor, good)]
+    assert error[0] > 2 * error[1] > 0
 
 
 def test_a_generator_depends_on_its_parts_alone():

@@ -272,6 +272,18 @@ def test_grey_targets_keep_their_place_and_their_levels(tmp_path):
     assert not torch.equal(plain["photo"], varied["photo"])
 
 
+def test_a_share_of_the_photos_is_as_cameras_give_them_and_no_target(tmp_path):
+    pairs = inverted_pairs(tmp_path, 1, (64, 64))
+    plain, spoilt = (PairSet(pairs, 64, train=True, camera=share) for share in (0.0, 0.3))
+    changed = []
+    for one, other in ((plain[p], spoilt[p]) for p in range(60)):
+        assert torch.equal(one["target"], other["target"])
+        changed.append(not torch.equal(one["photo"], other["photo"]))
+    assert abs(sum(changed) - 18) < 4 * (60 * 0.3 * 0.7) ** 0.5
+    held_out = (PairSet(pairs, 64, train=False, camera=share)[0]["photo"] for share in (0.0, 1.0))
+    assert torch.equal(*held_out)
+
+
 @pytest.mark.parametrize(
     ("pad", "around"), [("white", [255, 255, 255]), ("black", [0, 0, 0]), ("edge", None)]
 )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import io
 from collections.abc import Sequence
 from copy import deepcopy
 from typing import NamedTuple
@@ -62,6 +63,46 @@ def recolour(image: Image.Image, strength: float, rng: np.random.Generator) -> I
     return image
 
 
+def dim(image: Image.Image, strength: float, rng: np.random.Generator) -> Image.Image:
+    """Down to a quarter of the light, at a gamma of 2.2."""
+    return ImageEnhance.Brightness(image).enhance((1 - 0.75 * strength) ** (1 / 2.2))
+
+
+def noisy(image: Image.Image, strength: float, rng: np.random.Generator) -> Image.Image:
+    """Gaussian noise of each value, a standard deviation of up to 16 levels."""
+    values = np.asarray(image) + 16 * strength * rng.standard_normal((*image.size[::-1], 3))
+    return Image.fromarray(values.round().clip(0, 255).astype(np.uint8))
+
+
+def shaken(image: Image.Image, strength: float, rng: np.random.Generator) -> Image.Image:
+    """Moved in one direction during the exposure, by up to 4 % of the short side."""
+    way = np.array([np.sin(angle := rng.uniform(0, np.pi)), np.cos(angle)])
+    steps = round(0.04 * strength * min(image.size)) + 1
+    places = np.rint(np.outer(np.arange(steps) - (steps - 1) / 2, way)).astype(int) + steps
+    padded = np.pad(np.asarray(image, np.float32), ((steps, steps), (steps, steps), (0, 0)), "edge")
+    total = np.zeros((image.height, image.width, 3), np.float32)
+    for y, x in places:
+        total += padded[y : y + image.height, x : x + image.width]
+    return Image.fromarray((total / steps).round().astype(np.uint8))
+
+
+def compressed(image: Image.Image, strength: float, rng: np.random.Generator) -> Image.Image:
+    """As JPEG, of a quality down to 15."""
+    content = io.BytesIO()
+    image.save(content, "JPEG", quality=round(90 - 75 * strength))
+    return Image.open(content).convert("RGB")
+
+
+# What cameras do to an RGB picture, by a strength in [0, 1]; none of it moves what is to be seen.
+CAMERA = {"dim light": dim, "noise": noisy, "motion blur": shaken, "JPEG": compressed}
+
+
+def as_camera(image: Image.Image, rng: np.random.Generator) -> Image.Image:
+    """With one of `CAMERA`, of any strength."""
+    corrupt = [*CAMERA.values()][rng.integers(len(CAMERA))]
+    return corrupt(image, rng.uniform(0, 1), rng)
+
+
 def as_square(image: Image.Image, size: int, pad: Pad | None) -> Image.Image:
     """The picture at size×size (Lanczos): its centre square, or all of it with `pad` around it.
 
@@ -76,7 +117,8 @@ def as_square(image: Image.Image, size: int, pad: Pad | None) -> Image.Image:
     left, top = (size - width) // 2, (size - height) // 2
     if pad == "edge":
         rows, columns = (top, size - height - top), (left, size - width - left)
-        return Image.fromarray(np.pad(np.asarray(small), (rows, columns, (0, 0)), "edge"))
+        edges = (rows, columns, (0, 0))[: np.asarray(small).ndim]
+        return Image.fromarray(np.pad(np.asarray(small), edges, "edge"))
     around = {"white": (255, 255, 255), "black": (0, 0, 0)}[pad]
     square = Image.new(image.mode, (size, size), (*around, 0)[: len(image.getbands())])
     square.paste(small, (left, top))

@@ -16,6 +16,7 @@ from distill.config.settings.training import Pad
 from distill.core.images import from_pixels, to_pixels, to_uint8
 from distill.core.moved import moved_names
 from distill.data.augment import (
+    as_camera,
     as_square,
     random_cut,
     random_square,
@@ -44,7 +45,8 @@ class PairSet(StreamedSet):
 
     With `train`, position p gives the picture p of an endless shuffled stream, its colours varied
     by `colour`, its size by `zoom`, cropped and mirrored, the same on both sides, then the photo's
-    colours alone by `photo_colour`; without, index p gives pair p as it is. What is not square is
+    colours alone by `photo_colour`, and a share `camera` of the photos as cameras spoil them
+    (`as_camera`); without, index p gives pair p as it is. What is not square is
     cut, or filled up with `pad` (see `as_square`). With `swap` photo and target change places. With
     `shifts`, a row a pair, the target is laid over the photo, and what only one of them shows is
     cut off. A pair that cannot be read is replaced by the next one and named once.
@@ -75,6 +77,7 @@ class PairSet(StreamedSet):
         shifts: Shifts | None = None,
         zoom: float = 0.0,
         photo_colour: float = 0.0,
+        camera: float = 0.0,
         thumbnail: bool = False,
         regions: Regions | None = None,
         lines: bool = False,
@@ -83,7 +86,8 @@ class PairSet(StreamedSet):
         self.pairs, self.size, self.train = pairs, size, train
         self.crop_size, self.flip, self.channels = crop_size, flip, channels
         self.swap, self.pad, self.colour, self.shifts = swap, pad, colour, shifts
-        self.zoom, self.photo_colour, self.thumbnail = zoom, photo_colour, thumbnail
+        self.zoom, self.photo_colour, self.camera = zoom, photo_colour, camera
+        self.thumbnail = thumbnail
         self.regions, self.lines = regions, lines
 
     def __getitem__(self, position: int) -> Sample:
@@ -157,7 +161,7 @@ class PairSet(StreamedSet):
                 for each in pictures[:both]
             ] + [*pictures[both:]]
         if self.thumbnail:  # by the whole photo: contrast goes by its mean
-            pictures = [self._recoloured(pictures[0], position), *pictures[1:]]
+            pictures = [self._as_taken(pictures[0], position), *pictures[1:]]
         told = [thumbnail_pixels(as_pixels(pictures[0]))] if self.thumbnail else []
         rng = rng_for(self.seed, "augment", position)
         if self.zoom:
@@ -168,14 +172,18 @@ class PairSet(StreamedSet):
         cut = random_cut(photo.shape, self.crop_size, self.flip, rng)
         photo, *others = map(cut.of, (photo, *others))
         if not self.thumbnail:
-            photo = as_pixels(self._recoloured(photo, position))
+            photo = as_pixels(self._as_taken(photo, position))
         return [photo, *others, *map(cut.turned, told)]
 
-    def _recoloured(self, photo: Image.Image | Tensor, position: int) -> Image.Image | Tensor:
-        if not self.photo_colour:
-            return photo
-        rng = rng_for(self.seed, "photo colour", position)
-        return recolour(as_picture(photo), self.photo_colour, rng)
+    def _as_taken(self, photo: Image.Image | Tensor, position: int) -> Image.Image | Tensor:
+        """The photo alone, in other light or by a worse camera."""
+        if self.photo_colour:
+            rng = rng_for(self.seed, "photo colour", position)
+            photo = recolour(as_picture(photo), self.photo_colour, rng)
+        rng = rng_for(self.seed, "camera", position)
+        if self.camera and rng.random() < self.camera:
+            photo = as_camera(as_picture(photo), rng)
+        return photo
 
 
 class MixedPairs(Dataset):

@@ -147,6 +147,11 @@ class Data(SplitConfig):
     photo_colour: Annotated[float, Field(ge=0, lt=1)] = setting(
         "how far the colours of the photo alone vary, its target's staying as they are", default=0.0
     )
+    camera: Annotated[float, Field(ge=0, le=1)] = setting(
+        "share of the photos that are shown dim, noisy, blurred by motion or as poor JPEG, their "
+        "targets staying as they are",
+        default=0.0,
+    )
     sizes: Sizes | None = setting(
         "long sides in pixels of whole pictures to label too, such as [256,512,768,1024]; "
         "null: squares alone",

@@ -30,7 +30,7 @@ class LivePhotos(Source):
     def training_sets(self, split: Split | None) -> TrainingSets:
         d, settings = self.data, self.settings
         self.check_no_align("a teacher's output is aligned already; leave it out")
-        for name in ("zoom", "photo_colour"):
+        for name in ("zoom", "photo_colour", "camera"):
             if value := getattr(d, name):
                 raise DistillError(
                     f"data.{name}={value}: of pairs; the random squares of data=photos, and their "

@@ -172,7 +172,7 @@ class Source(ABC):
         """How pairs are shown to a student, but for mirroring, which goes by who made them."""
         d = self.data
         of_pairs = {"crop_size": d.crop_size, "zoom": d.zoom, "photo_colour": d.photo_colour}
-        return of_pairs | {"seed": self.settings.seed}
+        return of_pairs | {"camera": d.camera, "seed": self.settings.seed}
 
     def sets_of_sizes(
         self,
