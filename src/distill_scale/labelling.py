@@ -16,7 +16,7 @@ from distill.data.terms import keep_terms, kept_terms
 from distill.models import build
 from distill.models.teachers.teacher import Teacher
 from distill.prepare.labelling import manifest, teacher_pass
-from distill.prepare.set_builder import label_set
+from distill.prepare.set_builder import build_set
 from distill_scale.labelled_shards import ShardLabeller, ShardStore
 
 if TYPE_CHECKING:
@@ -46,7 +46,7 @@ def label(source: Shards, teacher: Teacher | None) -> Address:
         labeller = ShardLabeller(there, settings.shard.codec, root)
         store = ShardStore(metadata, settings.shard, engine, labeller)
         lists = sources.drop_lists(settings)
-        report = label_set(
+        report = build_set(
             photos,
             here,
             made_with,

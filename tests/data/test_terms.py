@@ -304,7 +304,7 @@ def test_a_finished_run_takes_a_later_word(here):
     assert terms.state_terms(path, stated("CC BY 4.0")).commercial == "yes"
     assert terms.terms_of(path).commercial == "yes"
     typed = compose.load("train", ["style=toon", "licence.pictures=CC BY-NC 4.0"], schema_of)
-    assert terms.state_terms(path, typed.licence, typed).commercial == "no"
+    terms.keep_terms_of_run(path, typed)
     found = terms.terms_of(path)
     assert found.commercial == "no"
     assert "before CC BY 4.0" in found.chain[-1].note

@@ -16,6 +16,7 @@ from distill.eval_fid import __main__ as eval_fid
 from distill.export import __main__ as export
 from distill.models.teachers.drawings import FolderTeacher
 from distill.prepare import __main__ as prepare
+from distill.prepare.pair_maker import PairStore
 from distill.prepare.set_builder import build_set
 from distill.prepare.teacher_pass import DrawingPass
 from distill.stylize import __main__ as stylize
@@ -38,7 +39,7 @@ def draw(folder: Path, *seeds, suffix=".png", scale=1.0, **options):
 def make(photos, root, drawings, manifest=MANIFEST, workers=0, **options):
     found = photos if isinstance(photos, list) else find_photos(photos)
     maker = DrawingPass(FolderTeacher(str(drawings)), manifest, workers)
-    return build_set(found, maker, manifest, root, **options)
+    return build_set(found, maker, manifest, PairStore(root, maker.folders), **options)
 
 
 def pairs(root: Path) -> dict[str, tuple[np.ndarray, np.ndarray]]:

@@ -7,6 +7,7 @@ from PIL import Image, ImageOps
 
 from distill.data.manifest import Manifest
 from distill.data.photos import find_photos
+from distill.prepare.pair_maker import PairStore
 from distill.prepare.set_builder import build_set
 from distill.prepare.teacher_pass import TeacherPass
 from support.teachers import Inverted
@@ -47,7 +48,8 @@ def make(
 ):
     """The set of a folder's photos, or of `photos`, at `root`; its report."""
     maker = TeacherPass(teacher or Inverted(), manifest, batch_size, workers)
-    return build_set(photos or find_photos(folder), maker, manifest, root, **options)
+    store = PairStore(root, maker.folders)
+    return build_set(photos or find_photos(folder), maker, manifest, store, **options)
 
 
 def sides(root):

@@ -4,7 +4,7 @@ from distill.core.engine import HERE
 from distill.data.address import Address
 from distill.data.photos import find_photos
 from distill.data.set_files import SetMetadataStore
-from distill.prepare.set_builder import label_set
+from distill.prepare.set_builder import build_set
 from distill.prepare.teacher_pass import TeacherPass
 from distill_scale.labelled_shards import ShardLabeller, ShardStore
 from distill_scale.settings import ShardFormat
@@ -28,4 +28,4 @@ def make_shards(
     make = maker or (lambda: TeacherPass(teacher or Inverted(), manifest, 1, workers))
     labeller = ShardLabeller(make(), form.codec, address)
     store = ShardStore(SetMetadataStore(address), form, engine, labeller)
-    return label_set(find_photos(folder), make(), manifest, store, drop=drop, engine=engine)
+    return build_set(find_photos(folder), make(), manifest, store, drop=drop, engine=engine)

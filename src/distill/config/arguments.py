@@ -22,13 +22,10 @@ SHORT = {
     "-m": "--multirun",
     "-c": "--cfg",
     "-i": "--info",
-    "-p": "--package",
     "-cd": "--config-dir",
     "-o": "--output",
 }
-# Flags by which Hydra shows settings, and what they take.
-CFG = ("job", "hydra", "all")
-INFO = ("all", "config", "defaults", "defaults-tree", "plugins", "searchpath")
+SHOWS = {"--cfg": "job", "--info": "defaults"}  # Hydra's flags that show settings, and of what
 
 
 @dataclass
@@ -76,8 +73,13 @@ def read_words(words: Iterable[str], files: bool = False) -> CommandLine:
                 line.settings.append(f"output={quoted(value)}")
             else:
                 line.folders.append(_folder(value))
-        elif flag in ("--cfg", "--info", "--package", "--resolve"):
-            line.shown += _shown(flag, word, left)
+        elif flag in SHOWS:
+            value = value if equals else left.popleft() if left else ""
+            if value != SHOWS[flag]:
+                raise DistillError(f"{name}: say what of: {name} {SHOWS[flag]}")
+            line.shown += [flag, value]
+        elif word == "--resolve":
+            line.shown.append(word)
         elif word == "--list" and files:
             line.settings.append("listed=true")
         elif word.startswith("-"):
@@ -103,8 +105,8 @@ def read_words(words: Iterable[str], files: bool = False) -> CommandLine:
     if line.folders:
         places = ",".join(quoted(f"file://{folder}") for folder in line.folders)
         line.settings.append(f"hydra.searchpath=[{places}]")
-    if line.shown and not {"--cfg", "--info"} & {SHORT.get(word, word) for word in line.shown}:
-        raise DistillError(f"{line.shown[0]}: goes with --cfg job; leave it out, or add that")
+    if line.shown and not SHOWS.keys() & {*line.shown}:
+        raise DistillError("--resolve: goes with --cfg job; leave it out, or add that")
     return line
 
 
@@ -113,19 +115,6 @@ def _folder(name: str) -> Path:
     if not path.is_dir():
         raise DistillError(f"--config-dir {path}: no such folder of settings")
     return path
-
-
-def _shown(flag: str, word: str, left: deque[str]) -> list[str]:
-    """A flag that shows settings, with its value, as Hydra takes them."""
-    name, equals, value = word.partition("=")
-    alone = flag == "--info" and not (left and left[0] in INFO)
-    if not equals and (flag == "--resolve" or alone):
-        return [name]
-    choices = {"--cfg": CFG, "--info": INFO}.get(flag, ("NAME",))
-    value = value if equals else left.popleft() if left else ""
-    if value not in choices and (choices != ("NAME",) or not value):
-        raise DistillError(f"{name}: say what of: {name} {', '.join(choices)}")
-    return [name, value]
 
 
 class TypedKeys:

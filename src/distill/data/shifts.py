@@ -17,8 +17,6 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
 
-from distill.config.settings.training import Pad, SplitConfig
-from distill.core.errors import DistillError
 from distill.core.files import real_path
 from distill.core.images import REC_601
 from distill.data.pairs import ReadablePair
@@ -29,27 +27,6 @@ HOW = "directions"  # what is compared: the cache of another measure does not co
 
 _ROW = np.dtype([("id", "V16"), ("down", "f4"), ("right", "f4")])
 Shifts = NDArray[np.float32]  # (n, 2): down and right, in sides of the centre square
-
-
-def shifts_with(
-    d: SplitConfig,
-    root: Path,
-    pairs: Sequence[ReadablePair],
-    swap: bool = False,
-    pad: Pad | None = None,
-) -> Shifts | None:
-    """With data.align=true how far each target of a folder of pairs lies off; else None.
-
-    Raises DistillError where `pad` is asked for, too.
-    """
-    if not d.align:
-        return None
-    if pad is not None:
-        raise DistillError(
-            f"data.align=true: cuts to what both pictures show, so nothing is filled up; leave "
-            f"data.pad={pad} out"
-        )
-    return shifts_of(pairs, root, swap)
 
 
 def shifts_of(pairs: Sequence[ReadablePair], root: Path, swap: bool = False) -> Shifts:

@@ -119,20 +119,31 @@ def _run_at(checkpoint: Path) -> Path | None:
     return run if inside else None
 
 
-def state_terms(checkpoint: Path, licence: LicenceSettings, typed: Training | None = None) -> Terms:
-    """The terms of a file with what its owner states of the pictures, or by the settings of its run
-    `typed` now; RUN/terms.json keeps that. Raises DistillError."""
-    if (run := _run_at(checkpoint)) is not None and typed is None:
+def state_terms(checkpoint: Path, licence: LicenceSettings) -> Terms:
+    """The terms of a file with what its owner states of the pictures; RUN/terms.json keeps that.
+
+    Raises DistillError as `check_stated`."""
+    run = _run_at(checkpoint)
+    if run is not None:
         check_stated(licence, seen_from_here(_saved(checkpoint)[1], checkpoint))
-    terms = before = _terms_of(checkpoint, 0)
-    if typed is not None:
-        terms = _terms_of(checkpoint, 0, typed).permitted("train", licence.i_have_permission)
-    elif licence.pictures is not None:
+    terms = _terms_of(checkpoint, 0)
+    if licence.pictures is not None:
+        before = terms
         terms = (before if run else before.of_others).restated(licence.pictures)
+        _keep_of_run(run, terms, before)
+    return with_takedown(terms, checkpoint)
+
+
+def keep_terms_of_run(checkpoint: Path, typed: Training) -> None:
+    """Have RUN/terms.json say what the settings of a run that is trained, `typed` now, do."""
+    terms = _terms_of(checkpoint, 0, typed).permitted("train", typed.licence.i_have_permission)
+    _keep_of_run(_run_at(checkpoint), terms, _terms_of(checkpoint, 0))
+
+
+def _keep_of_run(run: Path | None, terms: Terms, before: Terms) -> None:
     if run is not None and terms != before:
         write_json(run / TERMS, terms.plain())
         print(f"terms: {terms.line}; kept in {run / TERMS}")
-    return with_takedown(terms, checkpoint)
 
 
 def described_terms(said: Description) -> Terms:

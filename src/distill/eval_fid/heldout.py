@@ -38,7 +38,7 @@ from distill.data.manifest import is_complete, manifest_at
 from distill.data.pairs import Pair, ReadablePair, find_pairs
 from distill.data.photo_table import size_of
 from distill.data.photos import Photo, Side, group_of
-from distill.data.shifts import shifts_with
+from distill.data.shifts import shifts_of
 from distill.eval_fid import training_pictures
 from distill.eval_fid.training_pictures import SeenPictures
 from distill.eval_fid.whole_pictures import by_size, square_name
@@ -207,7 +207,7 @@ def in_groups(
     pad: Pad | None = None,
 ) -> PairSet:
     ordered = sorted(pairs, key=_by_group)
-    shifts = shifts_with(d, root, ordered, swap, pad)
+    shifts = shifts_of(ordered, root, swap) if d.align else None
     return PairSet(ordered, size, train=False, shifts=shifts, channels=channels, swap=swap, pad=pad)
 
 

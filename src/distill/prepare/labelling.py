@@ -29,6 +29,7 @@ from distill.data.terms import keep_terms
 from distill.models import build
 from distill.models.teachers.drawings import FolderTeacher
 from distill.models.teachers.teacher import Teacher
+from distill.prepare.pair_maker import PairStore
 from distill.prepare.set_builder import SetReport, build_set, split_for
 from distill.prepare.teacher_check import choose, some_squares
 from distill.prepare.teacher_pass import DrawingPass, TeacherPass
@@ -217,11 +218,14 @@ def _label(
 ) -> SetReport:
     fast, made_with = teacher.fast(), manifest(settings, teacher, found=found)
     maker = teacher_pass(settings.label, fast, made_with, HERE.device(settings.label.device))
-    report = build_set(found, maker, made_with, root, sides, **sources.drop_lists(settings))
+    store = PairStore(root, maker.folders)
+    drop, restore = sources.drop_lists(settings).values()
+    report = build_set(found, maker, made_with, store, sides, drop, restore)
     keep_terms(root, settings)
     print(report)
-    runs, contents = Path(getattr(settings, "runs", "runs")), report.contents
-    report_takedown(root, report.newly, runs, contents=contents, restored=report.restored)
+    if report.newly or report.restored:
+        runs, contents = Path(getattr(settings, "runs", "runs")), report.contents
+        report_takedown(root, report.newly, runs, contents=contents, restored=report.restored)
     return report
 
 

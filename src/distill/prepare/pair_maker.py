@@ -59,7 +59,7 @@ class PairJob:
 def plan(
     sides: Sequence[tuple[Photo, Side]],
     views_of: Callable[[Photo], int],
-    sizes_of: Callable[[Photo, Side], Sequence[int]] = lambda photo, side: (),
+    sizes_of: Callable[[Photo, Side], Sequence[int]] | None = None,
 ) -> list[PairJob]:
     """Every pair the set shall hold: squares in the photos' order, of which only training has
     several views, then whole pictures, the small ones first."""
@@ -68,6 +68,8 @@ def plan(
         for photo, side in sides
         for n in range(views_of(photo) if side == "train" else 1)
     ]
+    if sizes_of is None:
+        return squares
     whole = [PairJob(photo, side, 0, n) for photo, side in sides for n in sizes_of(photo, side)]
     return squares + sorted(whole, key=lambda job: job.size or 0)
 

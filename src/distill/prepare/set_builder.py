@@ -76,27 +76,13 @@ def build_set(
     photos: Sequence[Photo],
     maker: PairMaker,
     manifest: Manifest,
-    root: Path,
-    sides: Sequence[Side] = SIDES,
-    drop: Path | None = None,
-    restore: Path | None = None,
-) -> SetReport:
-    """`label_set` of a folder of PNGs."""
-    store = PairStore(root, maker.folders)
-    return label_set(photos, maker, manifest, store, sides, drop, restore)
-
-
-def label_set(
-    photos: Sequence[Photo],
-    maker: PairMaker,
-    manifest: Manifest,
     store: PairStore,
     sides: Sequence[Side] = SIDES,
     drop: Path | None = None,
     restore: Path | None = None,
     engine: Engine = HERE,
 ) -> SetReport:
-    """Make every pair of the manifest that is not there yet, on the `sides` asked for.
+    """Make every pair of the manifest that the store does not have yet, on the `sides` asked for.
 
     A complete set is left untouched. `drop` lists pictures to leave out, and the set keeps to it
     until `restore` lists them. `engine` makes thumbnails.
@@ -109,8 +95,9 @@ def label_set(
     lacking = maker.lacking(photos)
     usable = [photo for photo in photos if photo.key not in lacking]
     placement = place_photos(usable, manifest, store, drop, restore, engine)
-    whole = whole_pictures(placement.sides, manifest, str(store))
-    jobs = [j for j in plan(placement.sides, manifest.views_of, whole.of) if j.side in sides]
+    sizes = whole_pictures(placement.sides, manifest, str(store)) if manifest.sizes else None
+    every = plan(placement.sides, manifest.views_of, sizes.of if sizes else None)
+    jobs = [job for job in every if job.side in sides]
     damaged = store.forget_damaged(jobs)
     missing = [job for job in jobs if not store.has(job)]
     bad = lacking | placement.bridging | listed_as_bad(store, placement, sides, missing, maker)

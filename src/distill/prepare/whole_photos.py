@@ -86,14 +86,13 @@ class WholePictures:
 def whole_pictures(
     photos: Sequence[tuple[Photo, Side]], manifest: Manifest, root: Path | str
 ) -> WholePictures:
-    """The sizes of a set's photos; their headers are read where the manifest has sizes.
+    """The sizes of a set's photos, whose headers are read.
 
     Raises DistillError where every training photo is too small.
     """
-    longest = long_sides([photo for photo, _ in photos], manifest.photos) if manifest.sizes else {}
-    found = WholePictures(manifest, longest)
-    found.check(root, photos)
-    return found
+    sizes = WholePictures(manifest, long_sides([photo for photo, _ in photos], manifest.photos))
+    sizes.check(root, photos)
+    return sizes
 
 
 def long_sides(photos: Sequence[Photo], source: str) -> dict[str, int]:

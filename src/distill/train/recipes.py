@@ -12,7 +12,7 @@ import pytorch_lightning as pl
 from distill.config.registry import recipe_named
 from distill.config.settings.training import Train, Training
 from distill.data.datamodule import LoaderData
-from distill.data.terms import check_stated, state_terms
+from distill.data.terms import check_stated, keep_terms_of_run
 from distill.runs.run_folder import Run
 from distill.train import student_training
 from distill.train.launch import is_rank_zero, rank_zero_first
@@ -28,14 +28,15 @@ def train(
     """
     check_stated(settings.licence, settings)
     run, first = Run(Path(settings.runs) / settings.run, callbacks), is_rank_zero()
+    begun = run.last.is_file()
     with run.alone() if first else nullcontext(), rank_zero_first(first, settings.trainer):
         if data is not None and isinstance(settings, Train):
             student_training.train(settings, run, first, data)
         else:
             into = TRAIN.get(settings.recipe) or recipe_named(settings.recipe).train
             into(settings, run, first)
-        if first and run.last.is_file():  # what is stated of a run that is finished counts too
-            state_terms(run.checkpoint("best"), settings.licence, settings)
+        if first and begun:  # what is stated of a run that is finished counts too
+            keep_terms_of_run(run.checkpoint("best"), settings)
     return run
 
 

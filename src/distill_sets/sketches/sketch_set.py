@@ -177,7 +177,9 @@ def prepare(settings: PrepareWithSets) -> SetReport:
     crop = 1.0 if sketch.points else settings.crop
     shared = sources.photos_in_manifest(settings, root)
     manifest = SketchManifest.of(sketch, hashes, crop=crop, **shared)
-    report = build_set(photos, maker, manifest, root, SIDES, **sources.drop_lists(settings))
+    store = PairStore(root, maker.folders)
+    drop, restore = sources.drop_lists(settings).values()
+    report = build_set(photos, maker, manifest, store, SIDES, drop, restore)
     keep_terms(root, settings, taught=False)
     print(report)
     report_takedown(root, report.newly, contents=report.contents, restored=report.restored)

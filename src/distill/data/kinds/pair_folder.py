@@ -23,7 +23,7 @@ from distill.data.photo_table import (
 from distill.data.photos import Side
 from distill.data.regions import Regions
 from distill.data.sampler import Share, shares_of
-from distill.data.shifts import shifts_with
+from distill.data.shifts import shifts_of
 
 
 class PairFolder(Source):
@@ -69,7 +69,7 @@ class PairFolder(Source):
     def _of_squares(self, sides: dict[Side, Pairs]) -> TrainingSets:
         root, d, common = self.folder, self.data, self.common
         folders = (manifest_at(root) or {}).get("folders", [])
-        off = {side: shifts_with(d, root, sides[side]) for side in ("train", "val")}
+        off = {side: shifts_of(sides[side], root) if d.align else None for side in ("train", "val")}
         varied = self.varied | {"shares": self._shares(sides["train"], folders)}
         train = PairSet(sides["train"], train=True, shifts=off["train"], **varied, **common)
         val = PairSet(sides["val"], train=False, shifts=off["val"], **common)
@@ -105,7 +105,13 @@ class PairFolder(Source):
         split = (d.val_fraction, d.split_seed, d.test_fraction)
         sides = _of_run(self.settings, find_pairs(root, None, *split, remember=True))
         swap, flip = d.direction == "BtoA", self.mirrors(manifest_at(root) or {})
-        train, val = (shifts_with(d, root, sides[side], swap, d.pad) for side in ("train", "val"))
+        if d.align and d.pad is not None:
+            raise DistillError(
+                f"data.align=true: cuts to what both pictures show, so nothing is filled up; leave "
+                f"data.pad={d.pad} out"
+            )
+        both = (sides["train"], sides["val"])
+        train, val = (shifts_of(pairs, root, swap) if d.align else None for pairs in both)
         return PairsBySide(sides["train"], sides["val"], {"flip": flip}, (train, val), sides)
 
 
