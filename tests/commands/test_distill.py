@@ -36,16 +36,6 @@ def test_the_version():
     assert typed("distill", "--version").stdout == f"distill {distill.__version__}\n"
 
 
-@pytest.mark.campaign
-def test_a_command_is_that_of_its_module(tmp_path):
-    named, module = (
-        typed(*words, str(tmp_path / "none.onnx"), "profile=snapml")
-        for words in (("distill", "check"), ("distill.check",))
-    )
-    assert (named.returncode, named.stdout, named.stderr) == (1, module.stdout, module.stderr)
-    assert "no such file" in named.stderr
-
-
 def test_a_command_that_is_not_there_ends_in_one_line():
     ended = typed("distill", "trian")
     assert ended.returncode == 1

@@ -49,14 +49,6 @@ def there(trained, monkeypatch):
     return trained
 
 
-@pytest.mark.campaign
-def test_the_run_is_named_after_its_folder_and_has_no_teacher(there):
-    config = Run(there / "runs/drawings-residual").settings()
-    assert config.teacher is None
-    assert config.style.name == "drawings"
-    assert config.style.licence == "yours to say"
-
-
 @pytest.mark.parametrize(
     ("made", "name", "teacher"), [("toon", "toon", True), ("my-brush", "my-brush", False)]
 )

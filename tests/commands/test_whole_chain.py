@@ -103,15 +103,6 @@ def test_prepare_train_resume_export_evaluate(here, capsys):
     assert run(eval_fid, "features=none", "photos=photos", "ceiling=toon") == 0
 
 
-@pytest.mark.campaign
-def test_changed_settings_are_refused_and_resume_false_keeps_the_old_run(here, capsys):
-    assert go("trainer.max_steps=1") == 0
-    assert go("trainer.max_steps=2", "lr=0.5") == 1
-    assert "lr: 0.003 then, 0.5 now" in capsys.readouterr().err
-    assert go("trainer.max_steps=2", "lr=0.5", "resume=false") == 0
-    assert (here / "runs/toon-residual.old-1/checkpoints/last.ckpt").is_file()
-
-
 @pytest.mark.slow
 def test_a_loss_that_is_not_finite_names_step_terms_and_pictures(here, capsys):
     assert go("lr=1e30", "trainer.clip=null", "trainer.max_steps=9", "schedule=constant") == 1

@@ -255,16 +255,3 @@ def test_ctrl_c_ends_at_once_and_leaves_nothing(shipped_students):
     assert running.returncode == 130
     assert "Traceback" not in said
     assert part() == []
-
-
-@needs_av
-@pytest.mark.campaign
-def test_a_killed_run_leaves_no_file_that_looks_finished(shipped_students):
-    running = started()
-    running.kill()
-    running.communicate(timeout=60)
-    assert part() == [".clip-toon.mp4.part"]
-    video_file("clip.mp4", 3)
-    assert run(stylize, "clip.mp4", "style=toon") == 0
-    assert part() == ["clip-toon.mp4"]
-    assert len(small_videos.times("stylized/clip-toon.mp4")[0]) == 3

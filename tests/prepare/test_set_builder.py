@@ -1,9 +1,5 @@
 import hashlib
 import json
-import os
-import signal
-import subprocess
-import sys
 from dataclasses import replace
 from pathlib import Path
 
@@ -379,64 +375,6 @@ def test_what_a_killed_run_left_aside_is_swept_and_nothing_else(folder, root):
     assert mine.exists()
     mine.unlink()
     assert hashes(root) == before
-
-
-# A real process that is killed: at the n-th call of the function that `moment` names.
-KILLED = """
-import os, signal, sys
-from dataclasses import replace
-from pathlib import Path
-from distill.prepare import pair_maker
-from support.labelling import MANIFEST, make
-
-folder, root, moment, calls = Path(sys.argv[1]), Path(sys.argv[2]), sys.argv[3], int(sys.argv[4])
-
-def dies(function):
-    def counted(*args, **kwargs):
-        global calls
-        calls -= 1
-        if calls == 0:
-            os.kill(os.getpid(), signal.SIGKILL)
-        return function(*args, **kwargs)
-    return counted
-
-if moment == "between both pictures":
-    pair_maker.save_png = dies(pair_maker.save_png)
-elif moment == "renaming":
-    os.replace = dies(os.replace)
-make(folder, root, replace(MANIFEST, views=2), workers=1)
-"""
-
-
-@pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="needs SIGKILL")
-@pytest.mark.parametrize(
-    ("moment", "calls", "pairs", "left"),
-    [
-        ("between both pictures", 4, 1, 0),
-        ("renaming", 9, 2, 1),  # after four other files: the third pair
-        ("renaming", 3, 0, 1),  # photos.tsv: dataset.json alone is there
-        ("renaming", 2, 0, 1),  # dataset.json itself, the very first file
-    ],
-)
-@pytest.mark.campaign
-def test_a_killed_run_goes_on_to_the_same_bytes(folder, root, tmp_path, moment, calls, pairs, left):
-    noise(folder / "tiny.png", 0, (10, 10))
-    command = [sys.executable, "-c", KILLED, folder, root, moment, str(calls)]
-    # No pipes: the killed process's worker would hold them open for some seconds.
-    quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
-    paths = {"PYTHONPATH": str(Path(__file__).parents[1])}
-    killed = subprocess.run(command, check=False, timeout=60, env=os.environ | paths, **quiet)
-    assert killed.returncode == -signal.SIGKILL
-    assert len(list(root.glob("*/stylized/*.png"))) == pairs
-    assert len(list(root.rglob(".*.part"))) == left
-
-    manifest, teacher = replace(MANIFEST, views=2), Inverted()
-    checked = (root / "teacher.json").is_file()
-    make(folder, root, manifest, teacher)
-    make(folder, tmp_path / "uninterrupted", manifest)
-    assert hashes(root) == hashes(tmp_path / "uninterrupted")
-    labelled = len(list(root.glob("*/stylized/*.png"))) - pairs
-    assert teacher.seen == labelled + (0 if checked else 2 * 8)  # eight photos, mirrored too
 
 
 # Other manifests

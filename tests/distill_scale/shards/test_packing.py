@@ -4,17 +4,13 @@ import hashlib
 import io
 import json
 import os
-import random
 import shutil
-import threading
-import time
 import zlib
 
 import numpy as np
 import pytest
 from filelock import FileLock
 from PIL import Image
-from tqdm import tqdm
 
 from distill.core.errors import DistillError
 from distill.data.address import Address
@@ -253,39 +249,6 @@ def test_fewer_shards_than_before_leave_none_behind(made, tmp_path):
     assert len(list((tmp_path / "shards/shards").iterdir())) == report.shards
     assert len(list((tmp_path / "shards/index").iterdir())) == report.shards
     assert len(side_of(root, "train")) == 16
-
-
-@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs os.fork")
-@pytest.mark.parametrize("workers", [0, 2])
-@pytest.mark.campaign
-def test_killed_again_and_again_it_is_what_a_single_run_makes(made, tmp_path, workers):
-    started = time.perf_counter()
-    packed(made, Address(tmp_path / "single"), per_shard=1, workers=workers)
-    patience, chance = time.perf_counter() - started, random.Random(workers)
-    wanted, root = contents(tmp_path / "single"), tmp_path / "killed"
-    begun = 0  # kills in mid-work
-    while begun < 5:
-        child = os.fork()
-        if not child:
-            try:
-                tqdm.set_lock(threading.RLock())
-                packed(made, Address(root), per_shard=1, workers=workers)
-            finally:
-                os._exit(0)
-        time.sleep(chance.uniform(0, patience))
-        os.kill(child, 9)
-        os.waitpid(child, 0)
-        time.sleep(0.1)  # workers of a killed process end with it
-        try:
-            finished_shards(Address(root))
-        except DistillError as error:
-            begun += "not finished" in str(error)
-        else:
-            assert contents(root) == wanted  # what says that it is finished is
-            shutil.rmtree(root)
-            patience *= 0.8
-    packed(made, Address(root), per_shard=1, workers=workers)
-    assert contents(root) == wanted
 
 
 def test_two_at_once_and_other_kinds_of_folders_are_refused(made, tmp_path):

@@ -3,10 +3,6 @@
 import json
 import os
 import shutil
-import signal
-import subprocess
-import sys
-import time
 from functools import cache
 from pathlib import Path
 
@@ -168,25 +164,6 @@ def test_a_teacher_s_set_is_left_alone(cats, capsys):
     (SET / "dataset.json").write_text(json.dumps({"recipe": manifest, "counts": None}))
     assert make() == 1
     assert "holds the pairs of a teacher" in capsys.readouterr().err
-
-
-@pytest.mark.campaign
-def test_killed_and_gone_on_with_equals_uninterrupted(cats):
-    """SIGKILL once a few pairs are there."""
-    for seed in range(8, 40):
-        add(seed, degrees=seed)
-    assert make("sketch.points=cat", "data.root=whole") == 0
-    command = [sys.executable, "-m", "distill.prepare", "photos=photos", *SMALL,
-               "sketch.points=cat", "data.root=cut"]  # fmt: skip
-    process = subprocess.Popen(command, stderr=subprocess.DEVNULL, env=os.environ)
-    while process.poll() is None and not list(Path("cut").glob("*/A/*.png")):
-        time.sleep(0.005)
-    process.send_signal(signal.SIGKILL)
-    process.wait()
-    assert len(files(Path("cut"))) < 2 * 40
-    assert make("sketch.points=cat", "data.root=cut") == 0
-    assert files(Path("cut")) == files(Path("whole"))
-    assert skipped(Path("cut")) == skipped(Path("whole"))
 
 
 def test_persons_stay_on_one_side(here):
