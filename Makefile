@@ -80,7 +80,7 @@ eval: install  ## distill.eval_fid on the latest run; ARGS="features=mobilenet"
 benchmark: install  ## teacher, student and other ONNX files timed here; ARGS="FILE.onnx style=hayao"
 	$(RUN) -m distill.benchmark $(ARGS)
 
-zoo: install  ## the students that come with the package; PHOTOS=DIR,DIR STYLES="hayao toon"
+zoo: install  ## the students that come with the package; PHOTOS=DIR,DIR STYLES="hayao toon" ARGS="--steps 0.01"
 	$(RUN) tools/zoo.py $(STYLES) --photos $(PHOTOS) $(ARGS)
 
 lens: install  ## students live on the camera, in the browser; ARGS="students=[hayao] https=true"

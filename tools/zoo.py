@@ -1,21 +1,23 @@
 """Make the students that come with the package: train, export, score, write the card.
 
     make zoo PHOTOS=DIR STYLES="hayao whitebox toon"
-    python tools/zoo.py STYLE... --photos DIR,DIR [KEY=VALUE...]
+    python tools/zoo.py NAME... --photos DIR,DIR [KEY=VALUE...]
 
-Of each style a run zoo-STYLE-ink is trained (or goes on where it was stopped), then zoo-STYLE,
-which starts from it with another loss. That one is exported, scored on the held-out photos by
-benchmarks/fidelity.py, and put into src/distill/models/zoo/ (or --to DIR) as
-STYLE.onnx (of one with global_statistics also STYLE-256.onnx), with STYLE.json and STYLE.md, which
-say what it was made from and how good it is, and STYLE.jpg, samples of its output. KEY=VALUE go
-to distill.train.
+campaigns/zoo/NAME.yaml has the stages of a student, each a run of distill.train that starts from
+the one before, zoo-NAME-1, zoo-NAME-2 and so on, or the mean of the weights of two. A style
+without one is made by network.yaml, computed.yaml (a style without weights) or picture.yaml (a
+style picture of the package). Typed again, the command goes on where it was stopped. --steps 0.01
+rehearses with a hundredth of the steps. Where the recipe lists its photos
+(campaigns/zoo/photos.txt), others of DIR are left out; where DIR has none of these, all are taken.
 
-A style that is computed, without weights, has one run, zoo-STYLE, of student=small at real sizes,
-from noise or from init=FILE, and the file of every size alone. Its student may be used for what its
-photos may be used for: say their terms, card.licence=TEXT, when distill.prepare labels them.
+The last run is exported, scored on the held-out photos by benchmarks/fidelity.py, and put into
+src/distill/models/zoo/ (or --to DIR) as NAME.onnx (of one with global_statistics and a network as
+teacher also NAME-256.onnx), with NAME.json and NAME.md, which say what it was made from and how
+good it is, and NAME.jpg, samples of its output. A run of recipe=picture has a file of 256² and is
+scored by distill.eval_fid. KEY=VALUE go to every distill.train.
 
-A style picture of the package (distill_picture/pictures) has one run of recipe=picture, zoo-NAME,
-and a file of 256²; distill.eval_fid scores it. Its photos' terms: licence.pictures=TEXT.
+A student may be used for what its photos may be used for: say their terms, card.licence=TEXT, when
+distill.prepare labels them, or licence.pictures=TEXT.
 
 What a student still does worse than its teacher is written by hand, after looking, into
 tools/zoo_notes.yaml; the same command then only writes the card anew.
@@ -24,13 +26,18 @@ tools/zoo_notes.yaml; the same command then only writes the card anew.
 from __future__ import annotations
 
 import argparse
+import hashlib
 import json
 import shutil
 import subprocess
 import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import card
+import torch
 import yaml
 from PIL import Image
 
@@ -39,6 +46,7 @@ from distill.config.registry import schema_of
 from distill.config.settings.training import Train
 from distill.core.errors import DistillError, OneLine
 from distill.data.kinds import chosen
+from distill.data.photos import find_all
 from distill.models.zoo import STATIC
 from distill_picture.style_pictures import OURS
 
@@ -47,42 +55,58 @@ ZOO = ROOT / "src/distill/models/zoo"
 NOTES = Path(__file__).with_name("zoo_notes.yaml")
 LARGEST_SHEET = 300_000  # bytes
 FIXED = f"export{STATIC}"  # folder of a run with the file of 256²
-# What every shipped student has in common; the rest are the defaults of distill.train.
-COMMON = ["decoder=detail", "crop=0.8", "data.test_fraction=0.15", "style_backbone=vgg19_relu3_1"]
-INK = ["run=zoo-${style.name}-ink", "loss=ink", "lr=3e-3", "data.crop_size=224"]
-STEPS = 9450  # of 16 pictures: 151,200 in all
-# What is slow to compute or to learn from comes at the end, on whole pictures: features,
-# steadiness, and the steps between pixels, which take out the grid that the first run leaves.
-START = "loss.start={differences:0,features:0,stable:0}"
-FINISH = ["run=zoo-${style.name}", "loss=draw", START, "lr=5e-4"]
-
-# The loss of each computed style, by what its pictures have: black lines, grey ones, or none.
-COMPUTED = {
-    "comic": "black", "toon": "black", "pencil": "ink", "crayons": "ink", "ink": "clean",
-    "neon": "clean", "oil": "clean", "poster": "clean", "screenprint": "clean",
-    "watercolour": "clean",
-}  # fmt: skip
-# Without the noise that no student learns, and what that leaves stronger.
-LEARNABLE = {
-    "oil": ["teacher.bristles=0"],
-    "crayons": ["teacher.hatching=0"],
-    "pencil": ["teacher.hatching=0"],
-    "watercolour": ["teacher.pools=0", "teacher.grain=0", "teacher.edges=14", "teacher.washes=4"],
-}
-AT_SIZES = [
-    "run=zoo-${style.name}", "student=small", "encoder.weights=none", "data=sizes",
-    "data.sizes=[512,768,1024]", "data.crop_size=256", "data.batch_size=8",
-    "data.val_fraction=0.05", "data.test_fraction=0.09", "global_statistics=thumbnail",
-    "ema=0.998", "lr=2e-3", "trainer.max_steps=5000", "loss.weights.differences=2",
-]  # fmt: skip
+RECIPES = ROOT / "campaigns/zoo"
+COMPUTED = {each.stem for each in (ROOT / "src/distill_drawings/conf/style").glob("*.yaml")}
+DIGITS = 12  # of a photo's SHA-256 in a list
+LAST = "checkpoints/last.ckpt"
 
 
-def make_picture(style: str, overrides: list[str], args: argparse.Namespace) -> None:
-    """The same of a style picture."""
-    listed = ",".join(f"'{folder}'" for folder in args.photos.split(","))
-    words = ["recipe=picture", f"style_image={style}", f"photos=[{listed}]", f"run=zoo-{style}"]
-    settings = train([*words, "trainer.max_steps=2500", *overrides])
-    ship_picture(Path(settings.runs) / settings.run, args.to)
+@dataclass(frozen=True)
+class Recipe:
+    """campaigns/zoo/NAME.yaml.
+
+    `stages` are words of distill.train, or `{mean: [1, 2]}`, the mean of the weights of two stages
+    before; `words` go to each. `start` is the stage of another student whose weights the first
+    begins with. `photos` and `test` are lists of photos.txt: what it learnt from and was scored on,
+    and, where only that is known, what it was scored on.
+    """
+
+    name: str
+    words: Sequence[str]
+    stages: Sequence[Any]
+    start: dict[str, Any] | None = None
+    photos: str | None = None
+    test: str | None = None
+
+
+def recipe(name: str) -> Recipe:
+    """The recipe of a student, else of a style or style picture. Raises DistillError."""
+    file, styles = RECIPES / f"{name}.yaml", {*groups.choices("style"), *OURS}
+    if not file.is_file():
+        if name not in styles:
+            known = ", ".join(sorted({each.stem for each in RECIPES.glob("*.yaml")} | styles))
+            raise DistillError(f"{name}: no student or style; there are {known}")
+        kind = "picture" if name in OURS else "computed" if name in COMPUTED else "network"
+        file = RECIPES / f"{kind}.yaml"
+    return Recipe(name, **yaml.safe_load(file.read_text().replace("${NAME}", name)))
+
+
+def listed(name: str) -> set[str]:
+    """The hashes of a list of photos.txt: the first digits of the SHA-256 of each file."""
+    lists = yaml.safe_load((RECIPES / "photos.txt").read_text())
+    return set(lists[name].split())
+
+
+def others(folders: Sequence[Path], wanted: set[str]) -> list[str]:
+    """The photos of the folders that are not among those wanted; none where no wanted one is."""
+    found = {
+        photo.key: hashlib.sha256(photo.local.read_bytes()).hexdigest()[:DIGITS]
+        for photo in find_all(folders, [])
+    }
+    there = wanted & {*found.values()}
+    more = len(found) - len(there)
+    print(f"photos: {len(there)} of the recipe's {len(wanted)}, besides them {more}")
+    return [key for key, digest in found.items() if digest not in wanted] if there else []
 
 
 def ship_picture(run: Path, to: Path) -> None:
@@ -101,40 +125,86 @@ def ship_picture(run: Path, to: Path) -> None:
     put(facts, card.picture_page(facts), card.picture_sheet(run, facts), student, to)
 
 
-def make(style: str, overrides: list[str], args: argparse.Namespace) -> None:
+def make(name: str, overrides: list[str], args: argparse.Namespace) -> None:
     """One student from photos to its card, each step by the command that users have."""
-    listed = ",".join(f"'{folder}'" for folder in args.photos.split(","))
-    common = [f"style={style}", f"photos=[{listed}]"]
-    if style in COMPUTED:
-        own = [f"loss={COMPUTED[style]}", *LEARNABLE.get(style, [])]
-        settings = train([*common, *AT_SIZES, *own, *overrides])
-    else:
-        common += [*COMMON, f"trainer.max_steps={STEPS}"]
-        first = train([*common, *overrides, *INK])
-        init = Path(first.runs) / first.run / "checkpoints/last.ckpt"
-        settings = train(
-            [*common, *overrides, f"init='{init}'", *FINISH, f"trainer.max_steps={args.finish}"]
-        )
-    name, run = settings.style.name, Path(settings.runs) / settings.run
+    this = recipe(name)
+    settings, run = stages(this, overrides, args)
+    if not (RECIPES / f"{name}.yaml").is_file():
+        name = settings.style.name
+    if settings.recipe == "picture":
+        ship_picture(run, args.to)
+        return
     # Not the best by validation: a short last stage ends with its averaged weights.
-    export = ["-m", "distill.export", f"run={settings.run}", f"runs={settings.runs}"]
-    export.append("checkpoint=last")
+    export = ["-m", "distill.export", f"run={run.name}", f"runs={run.parent}", "checkpoint=last"]
     scores, pairs = run / "fidelity", chosen.pairs_root(settings)
     students = [args.baseline] if args.baseline else []
     students.append(f"{name}={run / 'export/student.onnx'}")
     if settings.global_statistics == "thumbnail":
         # One file of every size, and one of 256² that needs no pass of its own for the thumbnail.
         command(*export, "exporter.dynamic=true")
-        if style not in COMPUTED:
+        if settings.style.name not in COMPUTED:
             command(*export, f"output={run / FIXED}")
             students.append(f"{name}{STATIC}={run / FIXED / 'student.onnx'}")
     else:
         command(*export)
     if not scored(scores / "fidelity.json", run, [text.partition("=")[0] for text in students]):
         fidelity = str(ROOT / "benchmarks/fidelity.py")
-        where = ("--pairs", str(pairs), "--out", str(scores))
-        command(fidelity, *where, *students)
+        command(fidelity, "--pairs", str(pairs), "--out", str(scores), *students)
     ship(name, args.to, run, pairs, scores / "fidelity.json", args.baseline)
+
+
+def stages(
+    this: Recipe, overrides: list[str], args: argparse.Namespace, last: int | None = None
+) -> tuple[Train, Path]:
+    """All runs of a recipe, or those up to stage `last`: the settings of the last one's training
+    and its folder."""
+    runs: list[Path] = []
+    start: Path | None = None
+    folders = [Path(folder) for folder in args.photos.split(",")]
+    words = [f"photos=[{','.join(repr(str(folder)) for folder in folders)}]", *this.words]
+    if this.photos and (left_out := others(folders, listed(this.photos))):
+        drop = Path(f"runs/zoo-{this.name}-others.txt")
+        drop.parent.mkdir(exist_ok=True)
+        drop.write_text("".join(f"{key}\n" for key in left_out))
+        words.append(f"drop={drop}")
+    if this.start:
+        from_, stage = recipe(this.start["student"]), this.start["stage"]
+        start = stages(from_, overrides, args, stage)[1]
+    for number, stage in enumerate(this.stages[:last], 1):
+        if "mean" in stage:
+            runs.append(mean([runs[each - 1] for each in stage["mean"]], number))
+            continue
+        init = runs[-1] if runs else start
+        typed = [*words, *stage, *([f"init='{init / LAST}'"] if init else []), *overrides]
+        every = {word.partition("=")[0]: word for word in typed}
+        steps = int(every["trainer.max_steps"].partition("=")[2])
+        every["trainer.max_steps"] = f"trainer.max_steps={max(1, round(steps * args.steps))}"
+        own = (RECIPES / f"{this.name}.yaml").is_file()
+        every["run"] = f"run=zoo-{this.name if own else '${style.name}'}-{number}"
+        settings = train([*every.values()])
+        runs.append(Path(settings.runs) / settings.run)
+    return settings, runs[-1]
+
+
+def mean(two: list[Path], number: int) -> Path:
+    """A copy of the second run's folder whose student has the mean weights of both."""
+    folder = two[-1].with_name(f"{two[-1].name.rpartition('-')[0]}-{number}")
+    if folder.exists():
+        return folder
+    first, second = (torch.load(run / LAST, map_location="cpu", weights_only=True) for run in two)
+
+    def student(values: dict[str, Any]) -> dict[str, torch.Tensor]:
+        averaged = values.get("callbacks", {}).get("StudentEMA", {}).get("average")
+        return averaged or values["state_dict"]
+
+    for name, tensor in student(second).items():
+        if tensor.is_floating_point():
+            tensor.copy_((tensor + student(first)[name]) / 2)
+    part = folder.with_name(f".{folder.name}")
+    shutil.copytree(two[-1], part, dirs_exist_ok=True)
+    torch.save(second, part / LAST)
+    part.rename(folder)
+    return folder
 
 
 def train(typed: list[str]) -> Train:
@@ -147,7 +217,7 @@ def train(typed: list[str]) -> Train:
 
 def scored(file: Path, run: Path, students: list[str]) -> bool:
     """Whether `file` holds these students, of the run as it is: then a new note costs seconds."""
-    trained = (run / "checkpoints/last.ckpt").stat().st_mtime
+    trained = (run / LAST).stat().st_mtime
     if not file.is_file() or file.stat().st_mtime < trained:
         return False
     return list(json.loads(file.read_text())["figures"]["cost"]) == students
@@ -194,20 +264,21 @@ def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("words", nargs="+", metavar="STYLE", help="styles, and KEY=VALUE")
+    parser.add_argument("words", nargs="+", metavar="NAME", help="students, styles, KEY=VALUE")
     parser.add_argument("--photos", required=True, metavar="DIR,DIR", help="folders of photos")
-    parser.add_argument("--finish", type=int, default=600, help="steps at the end (%(default)s)")
+    parser.add_argument(
+        "--steps", type=float, default=1, metavar="FACTOR", help="0.01: a rehearsal"
+    )
     parser.add_argument("--to", type=Path, default=ZOO, help="folder (the package's own)")
     parser.add_argument("--baseline", metavar="NAME=FILE", help="a student to compare with")
     args = parser.parse_intermixed_args()
     overrides = [word for word in args.words if "=" in word]
     with OneLine():
-        styles = [word for word in args.words if "=" not in word]
-        known = [*groups.choices("style"), *sorted(OURS)]
-        if unknown := sorted({*styles} - {*known}):
-            raise DistillError(f"{unknown[0]}: no style; there are {', '.join(known)}")
-        for style in styles:
-            (make_picture if style in OURS else make)(style, overrides, args)
+        names = [word for word in args.words if "=" not in word]
+        for name in names:
+            recipe(name)
+        for name in names:
+            make(name, overrides, args)
 
 
 if __name__ == "__main__":

@@ -1,17 +1,24 @@
 """tools/zoo.py: the card of a shipped student, from a run's files."""
 
+import hashlib
 import os
 import sys
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
+import torch
 from tensorboard.compat.proto.event_pb2 import Event
 from tensorboard.summary.writer.record_writer import RecordWriter
 
 from distill.config import compose
 from distill.config.settings.training import Prepare
+from distill.core.errors import DistillError
 from distill.data.photo_table import HEAD, PHOTOS
+from distill.data.photos import find_all
+from distill.data.split import new_sides
+from distill.models.zoo import shipped
 
 TOOLS = Path(__file__).resolve().parents[2] / "tools"
 
@@ -145,3 +152,107 @@ def test_figures_of_a_card_have_five_digits(card):
         "a": [1.2346, 7],
         "b": "1.23456789",
     }
+
+
+RECIPES = sorted(path.stem for path in (TOOLS.parent / "campaigns/zoo").glob("*.yaml"))
+
+
+@pytest.mark.parametrize("name", RECIPES)
+def test_every_stage_of_a_recipe_is_words_of_distill_train(zoo, name, monkeypatch):
+    """And each begins with the stage before, or with that of another student."""
+    kinds = {"network": "paprika", "computed": "oil", "picture": "swirl"}
+    this = zoo.recipe(kinds.get(name, name))
+    if name in kinds:
+        text = (zoo.RECIPES / f"{name}.yaml").read_text().replace("${NAME}", kinds[name])
+        this = zoo.Recipe(kinds[name], **zoo.yaml.safe_load(text))
+    for number, stage in enumerate(this.stages, 1):
+        if "mean" in stage:
+            assert max(stage["mean"]) < number
+            continue
+        every = {word.partition("=")[0]: word for word in [*this.words, *stage]}
+        settings = compose.load("train", [*every.values(), "photos=x"], zoo.schema_of)
+        assert settings.trainer.max_steps > 1
+    if this.start:
+        assert this.start["stage"] <= len(zoo.recipe(this.start["student"]).stages)
+
+
+def test_every_student_of_the_package_has_a_recipe():
+    assert {*shipped()} <= {*RECIPES}
+
+
+@pytest.fixture
+def runs(zoo, monkeypatch, tmp_path):
+    """Typed trainings instead of real ones, each with a checkpoint of one weight: its number."""
+    typed = []
+
+    def train(words):
+        settings = compose.load("train", words, zoo.schema_of)
+        run = Path(settings.runs) / settings.run
+        (run / "checkpoints").mkdir(parents=True)
+        typed.append(words)
+        weight = torch.tensor([float(len(typed))])
+        averaged = {"callbacks": {"StudentEMA": {"average": {"w": weight}}}, "state_dict": {}}
+        torch.save(averaged, run / zoo.LAST)
+        return settings
+
+    monkeypatch.setattr(zoo, "train", train)
+    monkeypatch.chdir(tmp_path)
+    return typed
+
+
+def arguments(photos, steps=1.0):
+    return SimpleNamespace(photos=str(photos), steps=steps)
+
+
+def test_stages_start_from_those_before_and_means(zoo, runs, monkeypatch, tmp_path):
+    (tmp_path / "photos").mkdir()
+    first, two = ["trainer.max_steps=100"], ["style=toon", "lr=1e-3", "trainer.max_steps=50"]
+    recipes = {
+        "a": zoo.Recipe("a", ["style=ink", "lr=2e-3"], [first, two, {"mean": [1, 2]}, first]),
+        "b": zoo.Recipe("b", ["style=neon"], [first], start={"student": "a", "stage": 3}),
+    }
+    monkeypatch.setattr(zoo, "recipe", recipes.get)
+    for name in recipes:
+        monkeypatch.setattr(zoo, "RECIPES", tmp_path)
+        (tmp_path / f"{name}.yaml").touch()
+    settings, run = zoo.stages(recipes["b"], ["ema=0.9"], arguments("photos", 0.1))
+    assert [words[-1] for words in runs] == ["run=zoo-a-1", "run=zoo-a-2", "run=zoo-b-1"]
+    assert {"style=toon", "lr=1e-3", "trainer.max_steps=5", "ema=0.9"} <= {*runs[1]}
+    assert (run.name, settings.style.name) == ("zoo-b-1", "neon")
+    assert "init='runs/zoo-a-1/checkpoints/last.ckpt'" in runs[1]
+    assert "init='runs/zoo-a-3/checkpoints/last.ckpt'" in runs[2]
+    mean = torch.load("runs/zoo-a-3/checkpoints/last.ckpt", weights_only=True)
+    assert mean["callbacks"]["StudentEMA"]["average"]["w"] == 1.5
+
+
+def test_only_the_listed_photos_are_taken_where_some_are_there(zoo, tmp_path, capsys):
+    for name in ("a.png", "b.png", "c.png"):
+        (tmp_path / name).write_bytes(name.encode())
+    listed = {hashlib.sha256(name).hexdigest()[:12] for name in (b"a.png", b"c.png", b"gone.png")}
+    assert zoo.others([tmp_path], listed) == ["b.png"]
+    assert capsys.readouterr().out == "photos: 2 of the recipe's 3, besides them 1\n"
+    assert zoo.others([tmp_path], {"0" * 12}) == []
+
+
+def test_an_unknown_name_lists_what_there_is(zoo):
+    with pytest.raises(DistillError, match=r"hayoa: no student or style; there are .*hayao"):
+        zoo.recipe("hayoa")
+
+
+def test_lists_hold_each_photo_once(zoo):
+    free, hayao = (zoo.listed(name) for name in ("free", "hayao"))
+    assert (len(free), len(hayao)) == (464, 214)
+    assert {len(digest) for digest in free | hayao} == {12}
+
+
+def test_the_test_photos_follow_from_their_names(zoo, assets):
+    """But for one, which a near-duplicate draws to its side."""
+    folders = [
+        f"{size}/{kind}" for size in ("large", "wild") for kind in ("people", "scenes", "things")
+    ]
+    photos = find_all([assets / "photos" / each for each in (*folders, "scenes")], [])
+    sides = new_sides(photos, 0.04, 0, test_fraction=0.07)
+    held_out = [photo for photo, side in zip(photos, sides, strict=True) if side == "test"]
+    found = {hashlib.sha256(each.local.read_bytes()).hexdigest()[:12] for each in held_out}
+    assert len(found) == 213
+    assert found < zoo.listed("hayao")

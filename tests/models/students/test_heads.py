@@ -233,6 +233,19 @@ def test_a_student_goes_on_from_one_without_a_head(head):
         assert (after - photo).abs().mean() < 0.5 * (before - photo).abs().mean()
 
 
+@pytest.mark.parametrize("head", ["palette", "layers", "predicted"])
+def test_a_student_goes_on_from_one_with_the_same_head(head):
+    """What was learnt stays, of the head too; what is a setting is the new run's."""
+    first, student = student_of(HEADS[head]), student_of(HEADS[head] | {"sharpness": 2.0})
+    for parameter in first.parameters():
+        torch.nn.init.normal_(parameter, std=0.05)
+    plain = student_of(None, channels=4).state_dict()
+    student.load_state_dict(begin(student, student.head, first.state_dict(), plain))
+    assert float(student.head.sharpness) == 2
+    for (name, before), after in zip(first.named_parameters(), student.parameters(), strict=True):
+        assert torch.equal(before, after), name
+
+
 @pytest.mark.parametrize(("head", "profile"), IN_FILES)
 def test_files_compute_what_the_network_does(head, profile):
     network = fold_batchnorm(student_of(HEADS[head]))

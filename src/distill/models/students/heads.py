@@ -291,8 +291,12 @@ def begin(
     new = student.state_dict()
     begun = {name: value for name, value in new.items() if name.startswith("head.")}
     decided = any(name.startswith("head.") for name in state)
+    learnt = {f"head.{name}" for name, _ in head.named_parameters()}  # the rest are settings
     for name, value in state.items():
-        if name not in new or plain[name].shape == new[name].shape == value.shape:
+        if name.startswith("head."):
+            if name in learnt and value.shape == new[name].shape:
+                begun[name] = value
+        elif name not in new or plain[name].shape == new[name].shape == value.shape:
             begun[name] = value
         elif decided:
             begun[name] = value if value.shape == new[name].shape else new[name]
