@@ -25,10 +25,10 @@ from distill.metrics.features import INCEPTION
 SIZE = 256
 # The file's name promises a hash that random weights do not have.
 OURS = """
-from distill import eval_fid
+from distill.eval_fid.__main__ import main
 from distill.metrics import features
 features.INCEPTION = features.WeightsFile(features.INCEPTION.name)
-eval_fid.main()
+main()
 """
 
 

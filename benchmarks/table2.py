@@ -2,13 +2,18 @@
 
     python benchmarks/table2.py data/pairs/SET                      # 3 losses, 2 decoders, 3 seeds
     python benchmarks/table2.py data/pairs/SET --minutes 120        # go on with it, two hours more
-    python benchmarks/table2.py data/pairs/SET --losses gka full --seeds 0
+    python benchmarks/table2.py data/pairs/SET --losses sobel gka --gka 0.05 0.5 5 --batch 16
+    python benchmarks/table2.py --photos DIR --styles paprika webtoon face_v2 --features inception \
+        --backbone vgg16 --decoders nnconv     # his FID table; with --estimate: what it would take
 
 SET is of distill.prepare, with a test side. The learning rate of a decoder is that of --rates whose
-student of SmoothL1 + Sobel is best on the validation photos (PSNR, after --tuning pictures). Then
-each loss learns from --pictures pictures with each seed, all else alike, and is scored on the test
-side: PSNR, SSIM, VGG distance (relative difference of relu1_1, 2_1 and 3_1 in the centre's 128²),
-ink, Fréchet and kernel distance by --features: MobileNetV2's, or Inception's where its file is.
+student of SmoothL1 + Sobel is best on the validation photos (PSNR, after --tuning pictures); GKA's
+weight is that of --gka, likewise, of SmoothL1 + Sobel + GKA. Then each loss learns from --pictures
+pictures with each seed, all else alike, and is scored on the test side: PSNR, SSIM, VGG distance
+(relative difference of relu1_1, 2_1 and 3_1 in the centre's 128²), ink, Fréchet and kernel distance
+by --features: MobileNetV2's, or another's where its file is (inception: FID), with the floor, the
+distance of two halves of the teacher's pictures, and the ceiling, that of the photos. With --photos
+a set of each of the --styles is labelled first, and rows begin with the style.
 
 Everything is kept below --out: the same command goes on where it stopped, in the middle of a
 training too. The table is written after every run, of what there is: the mean over seeds and, from
@@ -29,9 +34,10 @@ import sys
 import time
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
+from dataclasses import dataclass
 from itertools import product
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import torch
 from common import Table, machine, write
@@ -40,28 +46,30 @@ from torch import Tensor
 
 from distill.core.errors import DistillError
 from distill.data.manifest import manifest_at
+from distill.data.photos import find_photos
 from distill.losses.feature_distance import FeatureDistance
-from distill.metrics.features import feature_network
+from distill.metrics.features import FeatureName, feature_network
 from distill.metrics.metric import Metric
 
 LOSSES: Mapping[str, tuple[str, Sequence[str]]] = {  # title and settings, in the paper's order
     "l1": ("SmoothL1", ["loss=l1"]),
     "sobel": ("+ Sobel", ["loss=l1_sobel"]),
     "style": ("+ style", ["loss=l1_sobel_style"]),
-    "gka": ("+ GKA", ["loss=l1_sobel", "loss.weights.gka=0.5"]),
+    "gka": ("+ GKA", ["loss=l1_sobel"]),
     "full": ("all four", ["loss=full"]),
 }
-TUNED_ON = "sobel"
-BATCH = 8
-SAME = [f"data.batch_size={BATCH}", "ema=0.99", "data.flip=false", "trainer.patience=null"]
+WITH_GKA = ("gka", "full")
+SAME = ["ema=0.99", "data.flip=false", "trainer.patience=null"]
 FIGURES = {  # column: where results.json has it, digits
     "PSNR, dB": ("similarity", "PSNR (dB), student to teacher", 2),
     "SSIM": ("similarity", "SSIM, student to teacher", 4),
     "VGG distance": ("similarity", "vgg, student to teacher", 4),
     "ink recall": ("drawing", "ink recall, student to teacher", 3),
     "ink precision": ("drawing", "ink precision, student to teacher", 3),
-    "Fréchet": ("distances", "student: T(A), S(B)", 1),
-    "kernel ×1000": ("distances", "student: T(A), S(B)", 1),
+    "Fréchet": ("distances", "student:", 1),
+    "floor": ("distances", "floor:", 1),
+    "ceiling": ("distances", "ceiling:", 1),
+    "kernel ×1000": ("distances", "student:", 1),
 }
 
 
@@ -87,23 +95,52 @@ class Stopped(Exception):
     """The time of this sitting is over."""
 
 
+@dataclass(frozen=True)
+class Tuned:
+    """A learning rate and a weight of GKA."""
+
+    rate: float
+    gka: float
+
+    def say(self, loss: str) -> str:
+        return f"gka={self.gka:g}" if loss in WITH_GKA else f"lr={self.rate:g}"
+
+
 class Sitting:
     """Runs commands until its time is over; a training then saves, and goes on the next time."""
 
     def __init__(self, given: argparse.Namespace) -> None:
-        self.given, self.runs = given, given.out.absolute()
+        self.given = given
         self.end = time.monotonic() + 60 * given.minutes if given.minutes else None
         here = str(Path(__file__).resolve().parent)
         paths = os.pathsep.join(filter(None, [here, os.environ.get("PYTHONPATH")]))
         self.environment = os.environ | {"PYTHONPATH": paths}
-        made = manifest_at(given.pairs)
-        if not made or "style" not in made:
-            raise DistillError(f"{given.pairs}: not a set of distill.prepare with a teacher")
-        self.words = [f"style={made['style']}", f"style.resolution={made['size']}", *SAME]
-        self.words += [f"data.root={given.pairs.absolute()}", f"style_backbone={given.backbone}"]
-        self.words += given.also
         VGGDistance(given.backbone)  # without the weights that score, hours would be for nothing
         feature_network(given.features)
+
+    def begin(self, style: str, pairs: Path) -> None:
+        """Train on this set from now on; that of a style is labelled before."""
+        given, self.runs = self.given, (self.given.out / style).absolute()
+        words, root = [*SAME, *given.also], f"data.root={pairs.absolute()}"
+        words += [f"data.batch_size={given.batch}", f"style_backbone={given.backbone}"]
+        if style and given.estimate:
+            self.words = [f"style={style}", f"photos={given.photos}", *words]
+            return
+        if style:
+            self.command("prepare", f"style={style}", f"photos={given.photos}", root)
+        made = manifest_at(pairs)
+        if not made or "style" not in made:
+            raise DistillError(f"{pairs}: not a set of distill.prepare with a teacher")
+        self.words = [f"style={made['style']}", f"style.resolution={made['size']}", root, *words]
+
+    def estimate(self, photos: int) -> None:
+        """What labelling and each training would take, by distill.train."""
+        given = self.given
+        steps, runs = given.pictures // given.batch, len(given.seeds)
+        for decoder, loss in product(given.decoders, given.losses):
+            words = [f"decoder={decoder}", *LOSSES[loss][1], f"trainer.max_steps={steps}"]
+            self.command("train", f"estimate=[{photos}]", *self.words, *words)
+            print(f"{runs} such trainings: {decoder}, {LOSSES[loss][0]}", flush=True)
 
     def command(self, *words: str) -> None:
         print("$ distill", " ".join(words), flush=True)
@@ -124,39 +161,51 @@ class Sitting:
         if status:
             raise subprocess.CalledProcessError(status, typed)
 
-    def train(self, run: str, decoder: str, loss: str, rate: float, seed: int, steps: int) -> Path:
-        """The run's folder, trained to its end."""
-        done = self.runs / run / "trained"
+    def train(self, run: str, decoder: str, loss: str, tuned: Tuned, seed: int, count: int) -> Path:
+        """The run's folder, trained on `count` pictures."""
+        done, steps = self.runs / run / "trained", max(8, count // self.given.batch)
         if not done.exists():
-            words = [f"decoder={decoder}", *LOSSES[loss][1], f"lr={rate:g}", f"seed={seed}"]
+            words = [f"decoder={decoder}", *LOSSES[loss][1], f"lr={tuned.rate:g}", f"seed={seed}"]
+            words += [f"loss.weights.gka={tuned.gka:g}"] if loss in WITH_GKA else []
             words += [f"trainer.max_steps={steps}", f"trainer.val_every={max(1, steps // 8)}"]
             self.command("train", f"run={run}", f"runs={self.runs}", *self.words, *words)
             done.touch()
         return done.parent
 
-    def rate(self, decoder: str) -> float:
-        """The learning rate that is best on the validation photos."""
-        if len(self.given.rates) == 1:
-            return self.given.rates[0]
-        steps = max(8, self.given.tuning // BATCH)
+    def tuned(self, decoder: str) -> Tuned:
+        """Learning rate and, where a loss has GKA, its weight that are best on validation."""
+        gka = self.given.gka
+        best = Tuned(
+            self._best(decoder, "sobel", [Tuned(r, gka[0]) for r in self.given.rates]).rate, gka[0]
+        )
+        if not {*WITH_GKA} & {*self.given.losses}:
+            return best
+        return self._best(decoder, "gka", [Tuned(best.rate, weight) for weight in gka])
 
-        def tried(rate: float) -> float:
-            folder = self.train(f"tuning-{decoder}-{rate:g}", decoder, TUNED_ON, rate, 0, steps)
+    def _best(self, decoder: str, loss: str, choices: Sequence[Tuned]) -> Tuned:
+        if len(choices) == 1:
+            return choices[0]
+
+        def tried(each: Tuned) -> float:
+            run = f"tuning-{decoder}-{each.gka if loss in WITH_GKA else each.rate:g}"
+            run += "-gka" * (loss in WITH_GKA)
+            folder = self.train(run, decoder, loss, each, 0, self.given.tuning)
             with (folder / "metrics.csv").open() as lines:
                 values = [row["val/psnr"] for row in csv.DictReader(lines) if row.get("val/psnr")]
             return float(values[-1])
 
         with ThreadPoolExecutor(self.given.jobs) as pool:
-            found = dict(zip(self.given.rates, pool.map(tried, self.given.rates), strict=True))
+            found = dict(zip(choices, pool.map(tried, choices), strict=True))
         best = max(found, key=found.__getitem__)
-        said = ", ".join(f"{rate:g}: {value:.2f} dB" for rate, value in found.items())
-        print(f"{decoder}: lr={best:g} ({said})", flush=True)
+        said = ", ".join(f"{each.say(loss)}: {value:.2f} dB" for each, value in found.items())
+        print(f"{decoder}: {best.say(loss)} ({said})", flush=True)
         return best
 
-    def score(self, decoder: str, loss: str, seed: int, rate: float) -> dict[str, Any]:
+    def score(self, decoder: str, loss: str, seed: int, tuned: Tuned) -> dict[str, Any]:
         """results.json of a student, which is trained first."""
-        run, steps = f"{decoder}-{loss}-{seed}", self.given.pictures // BATCH
-        results = self.train(run, decoder, loss, rate, seed, steps) / "scores/results.json"
+        run = f"{decoder}-{loss}-{seed}"
+        folder = self.train(run, decoder, loss, tuned, seed, self.given.pictures)
+        results = folder / "scores/results.json"
         if not results.exists():
             self.command(
                 *("eval_fid", f"run={run}", f"runs={self.runs}", "checkpoint=last", "flicker=0"),
@@ -173,9 +222,11 @@ def figure(results: Mapping[str, Any], column: str) -> tuple[float, Sequence[flo
     Not a number where there is none: a student without a line has no precision of lines.
     """
     part, name, _ = FIGURES[column]
-    row = results[part].get(name, {"value": math.nan, "interval": None})
+    rows = (row for key, row in results[part].items() if key.startswith(name))
+    row = next(rows, {"value": math.nan, "interval": None})
     if column.startswith("kernel"):
-        return 1000 * row["kid"], None
+        span = row.get("kid_interval")
+        return 1000 * row["kid"], span and [1000 * end for end in span]
     return row["value"], row["interval"]
 
 
@@ -196,57 +247,83 @@ def cell(found: Sequence[Mapping[str, Any]], column: str) -> str:
 
 
 def report(given: argparse.Namespace, facts: dict[str, Any], found: Mapping[Any, Any]) -> None:
-    rows = []
-    for decoder, loss in product(given.decoders, given.losses):
-        scored = [found[decoder, loss, s] for s in given.seeds if (decoder, loss, s) in found]
-        if scored:
+    rows, styles = [], list(dict.fromkeys(style for style, *_ in found))
+    for style, decoder, loss in product(styles, given.decoders, given.losses):
+        keys = [(style, decoder, loss, seed) for seed in given.seeds]
+        if scored := [found[key] for key in keys if key in found]:
             cells = [cell(scored, column) for column in FIGURES]
-            rows.append([decoder, LOSSES[loss][0], str(len(scored)), *cells])
+            rows.append(
+                [*filter(None, [style]), decoder, LOSSES[loss][0], str(len(scored)), *cells]
+            )
     if rows:
         first = next(iter(found.values()))
         about = f"Table 2, {given.pictures:,} pictures each; {first['fid_name']}"
-        table = Table(about, ["decoder", "loss", "seeds", *FIGURES], rows)
-        figures = {"-".join(map(str, key)): value for key, value in found.items()}
-        write("table2", given.out, facts, figures, table)
+        columns = [*["style"] * bool(styles[0]), "decoder", "loss", "seeds", *FIGURES]
+        figures = {"-".join(filter(None, map(str, key))): row for key, row in found.items()}
+        write("table2", given.out, facts, figures, Table(about, columns, rows))
+
+
+def fill(sitting: Sitting, style: str, facts: dict[str, Any], found: dict[Any, Any]) -> None:
+    """The rows of one set: rates, then all trainings and their scores."""
+    given = sitting.given
+    with ThreadPoolExecutor(given.jobs) as pool:
+        tuned = dict(zip(given.decoders, pool.map(sitting.tuned, given.decoders), strict=True))
+    for decoder, each in tuned.items():
+        of = f"{style} {decoder}".strip()
+        facts[f"lr of {of}"] = f"{each.rate:g}"
+        if {*WITH_GKA} & {*given.losses}:
+            facts[f"weight of GKA, {of}"] = f"{each.gka:g}"
+    # Seed by seed: whenever it is stopped, all losses have had as many.
+    runs = {}
+    with ThreadPoolExecutor(given.jobs) as pool:
+        for seed, decoder, loss in product(given.seeds, given.decoders, given.losses):
+            job = pool.submit(sitting.score, decoder, loss, seed, tuned[decoder])
+            runs[job] = style, decoder, loss, seed
+        try:
+            for job in as_completed(runs):
+                found[runs[job]] = job.result()
+                report(given, facts, found)
+        finally:  # where one fails, or the time is over, no other begins
+            pool.shutdown(cancel_futures=True)
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("pairs", type=Path, metavar="SET")
+    parser.add_argument("pairs", type=Path, metavar="SET", nargs="?")
+    parser.add_argument("--photos", type=Path, metavar="DIR", help="to label in each of the styles")
+    parser.add_argument("--styles", nargs="+", default=["paprika", "webtoon", "face_v2"])
+    parser.add_argument("--estimate", action="store_true", help="say what it would take, and end")
     parser.add_argument("--decoders", nargs="+", default=["nnconv", "fastdepth"])
     parser.add_argument("--losses", nargs="+", choices=LOSSES, default=["l1", "sobel", "style"])
     parser.add_argument("--seeds", nargs="+", type=int, default=[0, 1, 2])
     parser.add_argument("--pictures", type=int, default=25600, help="of each run (%(default)s)")
     parser.add_argument("--tuning", type=int, default=6400, help="of each rate (%(default)s)")
     parser.add_argument("--rates", nargs="+", type=float, default=[1e-3, 3e-3, 1e-2])
-    parser.add_argument("--features", choices=["mobilenet", "inception"], default="mobilenet")
+    parser.add_argument("--gka", nargs="+", type=float, default=[0.5], help="its weights")
+    parser.add_argument("--batch", type=int, default=8, help="pictures a step (%(default)s)")
+    parser.add_argument("--features", choices=get_args(FeatureName)[:-1], default="mobilenet")
     parser.add_argument("--backbone", choices=["vgg19_relu3_1", "vgg16"], default="vgg19_relu3_1")
     parser.add_argument("--also", nargs="+", default=[], help="settings of all trainings")
     parser.add_argument("--jobs", type=int, default=1, help="runs at once (%(default)s)")
     parser.add_argument("--minutes", type=float, help="of this sitting; else to the end")
     parser.add_argument("--out", type=Path, default=Path("runs/table2"), help="(%(default)s)")
     given = parser.parse_args(arguments)
+    if bool(given.pairs) == bool(given.photos):
+        parser.error("name a SET, or photos to label: --photos DIR")
+    styles = given.styles if given.photos else [""]
     facts: dict[str, Any] = machine() | {"pictures": given.pictures}
-    found: dict[tuple[str, str, int], Any] = {}
+    found: dict[Any, Any] = {}
     try:
         sitting = Sitting(given)
-        with ThreadPoolExecutor(given.jobs) as pool:
-            rates = dict(zip(given.decoders, pool.map(sitting.rate, given.decoders), strict=True))
-        facts |= {f"lr of {decoder}": f"{rate:g}" for decoder, rate in rates.items()}
-        # Seed by seed: whenever it is stopped, all losses have had as many.
-        runs = {}
-        with ThreadPoolExecutor(given.jobs) as pool:
-            for seed, decoder, loss in product(given.seeds, given.decoders, given.losses):
-                job = pool.submit(sitting.score, decoder, loss, seed, rates[decoder])
-                runs[job] = decoder, loss, seed
-            try:
-                for job in as_completed(runs):
-                    found[runs[job]] = job.result()
-                    report(given, facts, found)
-            finally:  # where one fails, or the time is over, no other begins
-                pool.shutdown(cancel_futures=True)
+        for style in styles:
+            sitting.begin(style, given.out / "sets" / style if style else given.pairs)
+            if given.estimate:
+                photos = given.photos or given.pairs / "train/photo"
+                sitting.estimate(len(find_photos(photos)))
+            else:
+                fill(sitting, style, facts, found)
     except Stopped:
         print(f"{given.minutes:g} minutes are over: type the same command to go on")
     except DistillError as error:
