@@ -36,7 +36,7 @@ import tempfile
 import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import numpy as np
 import onnxruntime
@@ -60,7 +60,7 @@ from distill.eval_fid.heldout import group_of_pair, infer
 from distill.eval_fid.line_scores import FLICKER, teacher_of
 from distill.eval_fid.paired_scores import features_or_reason
 from distill.eval_fid.whole_pictures import Infer, score_sizes
-from distill.metrics.features import FeatureNetwork
+from distill.metrics.features import FeatureName, FeatureNetwork
 from distill.models.teachers.teacher import Teacher
 
 TIMINGS, WARM = 200, 10  # rounds timed, and rounds before them
@@ -276,7 +276,7 @@ def options() -> argparse.ArgumentParser:
     )
     made.add_argument("students", nargs="+", metavar="NAME=FILE", help="the first is the baseline")
     made.add_argument("--pairs", type=Path, required=True, help="a set of distill.prepare")
-    made.add_argument("--features", choices=("mobilenet", "inception", "none"), default="mobilenet")
+    made.add_argument("--features", choices=get_args(FeatureName), default="mobilenet")
     made.add_argument(
         "--side", choices=tuple(SIDE_NOTES), help="held-out side (test where there is one)"
     )

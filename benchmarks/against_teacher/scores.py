@@ -141,8 +141,8 @@ def _distances(
         return {}
     how: dict[str, Any] = {"rounds": rounds, "paired": True, "groups": (groups, groups)}
     if len(t) < ENOUGH:
-        spread = interval(frechet.kid_interval, t, s, **how)
-        paired["value"] = 1000 * frechet.kid(t, s, paired=True)
+        spread = interval(frechet.kid_interval, t, s, kernel=network.kernel, **how)
+        paired["value"] = 1000 * frechet.kid(t, s, True, network.kernel)
         paired["interval"] = [1000 * end for end in spread] if spread else None
         return {network.kid: paired}
     paired["value"] = frechet.frechet_from_features(t, s)

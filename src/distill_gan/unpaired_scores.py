@@ -189,7 +189,7 @@ def _distances(
     real, others, source = of_y[:n], of_y[len(of_y) // 2 :][:n], of_x[-n:]
 
     def row(other: str, groups: NDArray[Any]) -> Row:
-        return distance(f[first], f[other], settings, groups=(real, groups))
+        return distance(f[first], f[other], settings, groups=(real, groups), kernel=network.kernel)
 
     return {
         f"floor: {first}, {second}": row(second, others),

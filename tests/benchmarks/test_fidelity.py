@@ -28,6 +28,7 @@ from distill.core.errors import DistillError
 from distill.eval_fid.heldout import infer
 from distill.eval_fid.line_scores import FLICKER
 from distill.export.onnx import OnnxExporter
+from distill.metrics.frechet import polynomial
 from distill.models import checkpoint
 from distill.prepare import __main__ as prepare
 from support.commands import SMALL, go, run
@@ -44,6 +45,7 @@ class Pixels:
     """Stands in for a feature network: names and mean colours."""
 
     fid, kid, title = "F", "K", "mean colours"
+    kernel = staticmethod(polynomial)
 
 
 def held(count: int = 4, root: Path = Path()) -> heldout_set.FidelitySet:

@@ -295,7 +295,7 @@ def test_a_server_without_ranges_begins_anew(server, cache):
 
 
 PUBLISHED = {
-    "inception": features.INCEPTION,
+    **{name: getattr(features, name.upper()) for name in ("inception", "dinov2", "clip")},
     "alexnet": similarity.ALEXNET,
     "yunet": faces.YUNET,
     **{file.name: file for file in encoder.FULL_WIDTH if file.url},

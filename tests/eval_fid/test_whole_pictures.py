@@ -22,6 +22,7 @@ from distill.eval_fid.whole_pictures import (
     square_name,
     table,
 )
+from distill.metrics.frechet import polynomial
 from support.commands import go, run
 
 NAME = "photo-0123abcd"
@@ -59,7 +60,7 @@ def group(pair: Any) -> str:
 class Means:
     """Stands in for a feature network: mean and deviation of each colour."""
 
-    kid = "K"
+    kid, kernel = "K", staticmethod(polynomial)
 
     def features(self, batches: Any, total: int, what: str) -> NDArray[np.float64]:
         found = [torch.cat([x.mean((2, 3)), x.std((2, 3))], 1) for x in batches]

@@ -11,6 +11,7 @@ from distill.metrics.frechet import (
     frechet_distance,
     frechet_from_features,
     frechet_interval,
+    gaussian,
     kid,
     kid_interval,
 )
@@ -235,6 +236,36 @@ def test_a_paired_frechet_interval_resamples_both_sides_together():
     assert paired == pytest.approx((1.5, 1.5), rel=1e-6)
     low, high = frechet_interval(a, a + 0.5, rounds=20)
     assert high - low > 0.01
+
+
+def test_cmmd_of_gaussians_by_its_closed_form():
+    """E k(x, y) of N(0, I) and N(m, I) is (σ²/(σ² + 2))^(d/2) exp(−‖m‖²/2(σ² + 2))."""
+    rng, d, width = np.random.default_rng(0), 3, 2.0
+    shift = np.array([1.0, -0.5, 2.0])
+    a, b = rng.normal(size=(1500, d)), rng.normal(size=(1400, d)) + shift
+
+    def kernel(x, y):
+        return gaussian(x, y, width)
+
+    same = (width**2 / (width**2 + 2)) ** (d / 2)
+    expected = 2 * same * (1 - np.exp(-(shift @ shift) / (2 * (width**2 + 2))))
+    assert kid(a, b, kernel=kernel) == pytest.approx(expected, rel=0.1)
+    assert kid(a, rng.normal(size=(1500, d)), kernel=kernel) == pytest.approx(0, abs=2e-3)
+    low, high = kid_interval(a[:200], b[:200], rounds=100, kernel=kernel)
+    assert low < kid(a[:200], b[:200], kernel=kernel) < high
+
+
+def test_cmmd_against_loops():
+    a, b = RNG.normal(size=(5, 3)), RNG.normal(size=(4, 3))
+
+    def mean(pairs):
+        return np.mean([np.exp(-((x - y) ** 2).sum() / 200) for x, y in pairs])
+
+    within = [
+        mean((s[i], s[j]) for i in range(len(s)) for j in range(len(s)) if i != j) for s in (a, b)
+    ]
+    expected = sum(within) - 2 * mean((x, y) for x in a for y in b)
+    assert kid(a, b, kernel=gaussian) == pytest.approx(expected)
 
 
 def test_paired_kid_against_loops():

@@ -28,7 +28,7 @@ from distill.eval_fid.feature_sets import (
 from distill.eval_fid.heldout import HeldOut
 from distill.metrics import frechet, similarity
 from distill.metrics.features import FeatureName, FeatureNetwork, feature_network
-from distill.metrics.frechet import Gaussian, Groups, read_statistics
+from distill.metrics.frechet import Gaussian, Groups, Kernel, read_statistics
 from distill.metrics.line_figures import displacement
 from distill.metrics.metric import user_metrics
 
@@ -99,7 +99,8 @@ def score_folders(a: Path, b: Path, network: FeatureNetwork | None, settings: Ev
         row = _by_statistics(first, second, f"{a} and {b}")
         facts["remark"] = "statistics of a file are taken to be of the same network and resize"
     else:
-        row, facts = distance(first, second, settings), facts | resampling(settings.bootstrap)
+        row = distance(first, second, settings, kernel=network.kernel)
+        facts |= resampling(settings.bootstrap)
     return {"a": str(a), "b": str(b)} | facts | {"distances": {"a against b": row}}
 
 
@@ -175,16 +176,21 @@ def distance(
     settings: EvalFid,
     paired: bool = False,
     groups: tuple[Groups, Groups] = (None, None),
+    kernel: Kernel = frechet.polynomial,
 ) -> Row:
-    """Fréchet and kernel distance of two sets of features, and an interval of the first.
+    """Fréchet and kernel distance of two sets of features, each with an interval.
 
     `paired`: picture i of both sides shows one photo, see `frechet.kid`. `groups` are those of the
     pictures of each side.
     """
     how: Row = {"rounds": settings.bootstrap, "seed": settings.seed}
     how |= {"paired": paired, "groups": groups}
-    value, kid = frechet.frechet_from_features(a, b), frechet.kid(a, b, paired)
-    return {"value": value, "kid": kid, "interval": interval(frechet.frechet_interval, a, b, **how)}
+    return {
+        "value": frechet.frechet_from_features(a, b),
+        "interval": interval(frechet.frechet_interval, a, b, **how),
+        "kid": frechet.kid(a, b, paired, kernel),
+        "kid_interval": interval(frechet.kid_interval, a, b, kernel=kernel, **how),
+    }
 
 
 def feature_facts(network: FeatureNetwork, count: int) -> Row:
@@ -208,10 +214,11 @@ def _distances(pictures: HeldOut, network: FeatureNetwork, settings: EvalFid) ->
     }
     f = {name: features_of_set(network, pixels, name) for name, pixels in sets.items()}
     a, b = pictures.groups[:half], pictures.groups[half:]
-    others: Row = {"settings": settings, "groups": (a, b)}
+    kernel = network.kernel
+    others: Row = {"settings": settings, "groups": (a, b), "kernel": kernel}
     return {
         "floor: T(A), T(B)": distance(f["T(A)"], f["T(B)"], **others),
         f"{student}: T(A), {output}": distance(f["T(A)"], f[output], **others),
         f"ceiling: T(A), {pictures.ceiling_name}": distance(f["T(A)"], f["C(B)"], **others),
-        f"paired: T(B), {output}": distance(f["T(B)"], f[output], settings, True, (b, b)),
+        f"paired: T(B), {output}": distance(f["T(B)"], f[output], settings, True, (b, b), kernel),
     }

@@ -130,7 +130,9 @@ def _lines(results: Row) -> list[tuple[str, str, str]]:
     for name, row in (results.get("distances") or {}).items():
         lines.append((f"{results['fid_name']}, {name}", f"{row['value']:.3f}", _span(row)))
         if row["kid"] is not None:
-            lines.append((f"{results['kid_name']}, {name}", f"{1000 * row['kid']:.3f}", ""))
+            span = row.get("kid_interval")
+            spread = _span({"interval": [1000 * end for end in span]}) if span else ""
+            lines.append((f"{results['kid_name']}, {name}", f"{1000 * row['kid']:.3f}", spread))
     for name, row in (results.get("similarity", {}) | results.get("drawing", {})).items():
         lines.append((name, f"{row['value']:.4g}", _span(row)))
     if results["fid_missing"]:

@@ -101,10 +101,10 @@ def score_sizes(
             for name, of_name in figures.items():
                 s = _features(features, of_name.crops, name)
                 of = groups.repeat(len(t) // len(groups))  # crops of a group are resampled together
-                by = how | {"groups": (of, of), "paired": True}
+                by = how | {"groups": (of, of), "paired": True, "kernel": features.kernel}
                 spread = interval(frechet.kid_interval, t, s, **by)
                 rows[name][f"{features.kid}, crops"] = {
-                    "value": 1000 * frechet.kid(t, s, paired=True),
+                    "value": 1000 * frechet.kid(t, s, True, features.kernel),
                     "pictures": len(t),
                     "interval": [1000 * end for end in spread] if spread else None,
                 }

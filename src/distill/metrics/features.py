@@ -25,8 +25,10 @@ from distill.core.files import atomic_write, cache_folder
 from distill.core.progress import bar
 from distill.core.state_dicts import load_tensors
 from distill.core.weights import WeightsFile
+from distill.metrics.frechet import Kernel, gaussian, polynomial
+from distill.metrics.vit import VisionTransformer, of_dinov2
 
-FeatureName = Literal["inception", "mobilenet", "none"]
+FeatureName = Literal["inception", "mobilenet", "dinov2", "clip", "none"]
 Array = NDArray[np.float64]
 Item = TypeVar("Item")
 Result = TypeVar("Result")
@@ -49,18 +51,32 @@ MOBILENET = WeightsFile(
     sha256="8da30642b6d52a18d0d1c730e687a108d6d05de902c5def89146122fc16fb5f7",
 )
 
+DINOV2 = WeightsFile(
+    "dinov2_vitl14_pretrain.pth",
+    "https://dl.fbaipublicfiles.com/dinov2/dinov2_vitl14/dinov2_vitl14_pretrain.pth",
+    sha256="d5383ea8f4877b2472eb973e0fd72d557c7da5d3611bd527ceeb1d7162cbf428",
+)
+
+_CLIP_HASH = "3035c92b350959924f9f00213499208652fc7ea050643e8b385c2dac08641f02"
+CLIP = WeightsFile(
+    "ViT-L-14-336px.pt",
+    f"https://openaipublic.azureedge.net/clip/models/{_CLIP_HASH}/ViT-L-14-336px.pt",
+    sha256=_CLIP_HASH,
+)
+
 
 class FeatureNetwork(nn.Module):
     """(N, 3, H, W) RGB in [0, 1] to (N, d) features.
 
     `title` and `resize` go into every result, `fid` and `kid` name its rows: only Inception's
-    distances may be called FID.
+    distances may be called FID. `kernel` is that of the kernel distance.
     """
 
     title: str
     fid: str
     kid: str
     resize: str
+    kernel: Kernel = staticmethod(polynomial)
 
     @cached_property
     def fingerprint(self) -> str:
@@ -134,11 +150,63 @@ class MobileNet(FeatureNetwork):
         return self.net.features(x.contiguous(memory_format=torch.channels_last)).mean((2, 3))
 
 
+class DINOv2(FeatureNetwork):
+    """DINOv2's class token, 1,024 features (Stein et al. 2023)."""
+
+    title = "DINOv2 ViT-L/14 (1,024 features): FD-DINOv2, not an Inception FID"
+    fid, kid = "FD (DINOv2)", "KD (DINOv2) ×1000"
+    resize = "bicubic to 224×224, antialiased"
+
+    def __init__(self, state: dict[str, Tensor]) -> None:
+        super().__init__()
+        self.net = VisionTransformer(of_dinov2(state))
+
+    def forward(self, pictures: Tensor) -> Tensor:
+        return self.net(_normalised(pictures, 224, IMAGENET))
+
+
+class CLIPVision(FeatureNetwork):
+    """CLIP's image embedding of length 1, 768 features: by the kernel CMMD (Jayasumana 2024)."""
+
+    title = "CLIP ViT-L/14 at 336 (768 features): CMMD, unbiased; not an Inception FID"
+    fid, kid = "Fréchet (CLIP)", "CMMD ×1000"
+    resize = "bicubic to 336×336, antialiased"
+    kernel = staticmethod(gaussian)
+
+    def __init__(self, state: dict[str, Tensor]) -> None:
+        super().__init__()
+        visual = {k[7:]: v for k, v in state.items() if k.startswith("visual.")}
+        self.net = VisionTransformer(visual)
+        self.side = self.net.patch * round((len(visual["positional_embedding"]) - 1) ** 0.5)
+
+    def forward(self, pictures: Tensor) -> Tensor:
+        embedding = self.net(_normalised(pictures, self.side, OPENAI))
+        return nn.functional.normalize(embedding, dim=1)
+
+
+IMAGENET = (0.485, 0.456, 0.406), (0.229, 0.224, 0.225)  # mean, deviation
+OPENAI = (0.48145466, 0.4578275, 0.40821073), (0.26862954, 0.26130258, 0.27577711)
+
+
+def _normalised(pictures: Tensor, side: int, by: tuple[tuple[float, ...], ...]) -> Tensor:
+    small = nn.functional.interpolate(
+        pictures, size=(side, side), mode="bicubic", antialias=True
+    ).clamp(0, 1)
+    mean, deviation = (small.new_tensor(each).view(3, 1, 1) for each in by)
+    return (small - mean) / deviation
+
+
 def feature_network(name: FeatureName) -> FeatureNetwork | None:
     """The network by name, None for `none`. Raises DistillError when its weights are missing."""
     if name == "none":
         return None
-    network, file = (MobileNet, MOBILENET) if name == "mobilenet" else (Inception, INCEPTION)
+    known: dict[str, tuple[Callable[[dict[str, Tensor]], FeatureNetwork], WeightsFile]] = {
+        "inception": (Inception, INCEPTION),
+        "mobilenet": (MobileNet, MOBILENET),
+        "dinov2": (DINOv2, DINOV2),
+        "clip": (CLIPVision, CLIP),
+    }
+    network, file = known[name]
     try:
         path = weights_files.find(file)
     except DistillError as error:
@@ -146,6 +214,8 @@ def feature_network(name: FeatureName) -> FeatureNetwork | None:
             raise
         other = "MobileNetV2's are available: features=mobilenet, in training distance=mobilenet"
         raise DistillError(f"{error}; {other}") from error
+    if name == "clip":  # a TorchScript archive, as OpenAI published it, of a known hash
+        return network(torch.jit.load(path, map_location="cpu").state_dict())
     return network(load_tensors(path))
 
 

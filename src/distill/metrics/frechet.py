@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -15,6 +16,7 @@ from distill.core.files import near_name
 Array = NDArray[np.floating]
 Counts = NDArray[np.intp]
 Times = NDArray[Any]  # (rounds, n): how often each picture counts, whole numbers of any type
+Kernel = Callable[[Array, Array], Array]  # of (n, d) and (m, d) features: (n, m)
 Groups = NDArray[Any] | None  # (n,): which pictures belong together; None: each is by itself
 
 
@@ -93,8 +95,19 @@ def frechet_from_features(
     return float(gap @ gap + (x**2).sum() + (y**2).sum() - 2 * trace)
 
 
-def kid(a: Array, b: Array, paired: bool = False) -> float:
-    """Kernel distance (Bińkowski et al. 2018): unbiased MMD² with (x·y/d + 1)³; may be negative.
+def polynomial(a: Array, b: Array) -> Array:
+    """(x·y/d + 1)³, KID's kernel (Bińkowski et al. 2018), of (n, d) and (m, d): (n, m)."""
+    return (a @ b.T / a.shape[1] + 1) ** 3
+
+
+def gaussian(a: Array, b: Array, width: float = 10.0) -> Array:
+    """exp(−‖x − y‖²/2σ²), CMMD's kernel (Jayasumana et al. 2024), of (n, d) and (m, d): (n, m)."""
+    squares = (a**2).sum(1)[:, None] + (b**2).sum(1) - 2 * a @ b.T
+    return np.exp(-squares.clip(0) / (2 * width**2))
+
+
+def kid(a: Array, b: Array, paired: bool = False, kernel: Kernel = polynomial) -> float:
+    """Kernel distance (Bińkowski et al. 2018): unbiased MMD² by `kernel`; may be negative.
 
     Over all pictures at once rather than over random subsets, so that it has no seed. `paired`:
     picture i of both sides shows one photo. Such two depend on each other, and would pull the
@@ -105,7 +118,7 @@ def kid(a: Array, b: Array, paired: bool = False) -> float:
         raise DistillError(
             f"a kernel distance needs at least 2 pictures on each side, got {min(n, m)}"
         )
-    return float(_mmd(a, b, np.ones((1, n)), np.ones((1, m)), paired)[0])
+    return float(_mmd(a, b, np.ones((1, n)), np.ones((1, m)), paired, kernel)[0])
 
 
 def bootstrap(
@@ -169,6 +182,7 @@ def kid_interval(
     seed: int = 0,
     paired: bool = False,
     groups: tuple[Groups, Groups] = (None, None),
+    kernel: Kernel = polynomial,
 ) -> tuple[float, float]:
     """Interval of the kernel distance, pictures or `groups` resampled, `paired` as in `kid`.
 
@@ -180,15 +194,15 @@ def kid_interval(
         counts_of(len(x), rounds, rng, g) for x, g in zip((a, b), groups, strict=True)
     )
     with np.errstate(invalid="ignore"):  # of 2 or 3 pictures a resample may hold one alone
-        distances = _mmd(a, b, times_a, times_a if paired else times_b, paired)
+        distances = _mmd(a, b, times_a, times_a if paired else times_b, paired, kernel)
     return _interval(distances[np.isfinite(distances)], level)
 
 
-def _mmd(a: Array, b: Array, times_a: Times, times_b: Times, paired: bool) -> Array:
+def _mmd(a: Array, b: Array, times_a: Times, times_b: Times, paired: bool, kernel: Kernel) -> Array:
     """Unbiased MMD² of each resample, (rounds,); picture i counts `times[:, i]` times."""
-    within_a = _mean_kernel(_kernel(a, a), times_a, times_a, distinct=True)
-    within_b = _mean_kernel(_kernel(b, b), times_b, times_b, distinct=True)
-    return within_a + within_b - 2 * _mean_kernel(_kernel(a, b), times_a, times_b, distinct=paired)
+    within_a = _mean_kernel(kernel(a, a), times_a, times_a, distinct=True)
+    within_b = _mean_kernel(kernel(b, b), times_b, times_b, distinct=True)
+    return within_a + within_b - 2 * _mean_kernel(kernel(a, b), times_a, times_b, distinct=paired)
 
 
 def _mean_kernel(kernel: Array, times_a: Times, times_b: Times, distinct: bool) -> Array:
@@ -213,10 +227,6 @@ def counts_of(count: int, rounds: int, rng: np.random.Generator, groups: Groups 
 def _interval(values: Array, level: float) -> tuple[float, float]:
     low, high = np.quantile(values, [(1 - level) / 2, (1 + level) / 2])
     return float(low), float(high)
-
-
-def _kernel(a: Array, b: Array) -> Array:
-    return (a @ b.T / a.shape[1] + 1) ** 3
 
 
 def _root_rows(features: Array, times: Counts | None) -> tuple[Array, Array]:

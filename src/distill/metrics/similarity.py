@@ -2,23 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 from torch.nn import functional as F
 
 from distill.core import weights as weights_files
 from distill.core.errors import DistillError
+from distill.core.lpips import ALEXNET, LPIPS
 from distill.core.state_dicts import load_tensors
-from distill.core.weights import WeightsFile
 from distill.metrics.metric import Metric
 
-ALEXNET = WeightsFile(
-    "alexnet-owt-7be5be79.pth",
-    "https://download.pytorch.org/models/alexnet-owt-7be5be79.pth",
-    sha256="7be5be79",
-)
 WINDOW = 11  # pixels, for `ssim`
 BLOCK = 16  # pixels over which a pattern must go on to count, for `grid`
 
@@ -46,32 +42,10 @@ def ssim(a: Tensor, b: Tensor) -> Tensor:
     return ssim_map(a.float(), b.float(), WINDOW, padding="valid").flatten(1).mean(1)
 
 
-class LPIPS(nn.Module):
-    """Learned perceptual distance (Zhang et al. 2018, AlexNet), (N,), of RGB in [0, 1].
-
-    The linear heads ship with torchmetrics; AlexNet's ImageNet weights must be available.
-    """
-
-    def __init__(self, alexnet: dict[str, Tensor]) -> None:
-        super().__init__()
-        from torchmetrics.functional.image.lpips import _LPIPS  # the one home of the heads
-
-        self.net = _LPIPS(pretrained=True, net="alex", pnet_rand=True, eval_mode=True)
-        convolutions = [m for m in self.net.net.modules() if isinstance(m, nn.Conv2d)]
-        for conv, index in zip(convolutions, (0, 3, 6, 8, 10), strict=True):
-            conv.weight.data.copy_(alexnet[f"features.{index}.weight"])
-            conv.bias.data.copy_(alexnet[f"features.{index}.bias"])  # type: ignore[union-attr]
-        self.requires_grad_(False).eval()
-
-    @torch.no_grad()
-    def forward(self, a: Tensor, b: Tensor) -> Tensor:
-        return self.net(a * 2 - 1, b * 2 - 1).flatten()
-
-
-def lpips_or_none() -> LPIPS | None:
+def lpips_or_none() -> Callable[[Tensor, Tensor], Tensor] | None:
     """LPIPS where AlexNet's weights are available; never downloads on its own."""
     path = weights_files.find_or_none(ALEXNET)
-    return LPIPS(load_tensors(path)) if path else None
+    return torch.no_grad()(LPIPS(load_tensors(path))) if path else None
 
 
 class MeanError(Metric):

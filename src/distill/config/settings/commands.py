@@ -84,9 +84,9 @@ class EvalFid(RunChoice):
         "pytorch-fid or clean-fid"
     )
     b: PathText | None = setting("the other one")
-    features: Literal["inception", "mobilenet", "none"] = setting(
-        "network of the distances: inception is pytorch-fid's, as papers use it; none: only "
-        "PSNR and SSIM"
+    features: Literal["inception", "mobilenet", "dinov2", "clip", "none"] = setting(
+        "network of the distances: inception is pytorch-fid's, as papers use it; dinov2 and clip "
+        "(CMMD) for few pictures; none: only PSNR and SSIM"
     )
     ceiling: str = setting(
         "what a student that learnt nothing would score: photos, or another style's name"
