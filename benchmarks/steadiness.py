@@ -1,31 +1,45 @@
-"""What the filter over time takes away, and what it leaves behind, by strength.
+"""What the filter over time takes away, and what it leaves behind, by strength; and cameras.
 
     python benchmarks/steadiness.py [--students hayao toon] [--people] [--faces]
                                     [--frames 40]
+    python benchmarks/steadiness.py --cameras DIR --students hayao comic ink
 
 Clips of known motion (see moving.py), as Steadiness on the page of distill.lens mixes them. Printed
 as a Markdown table: of a still scene the share of values that jump by more than 16 of 255 levels
 from one frame to the next; of a slow pan and of a hand's sway the share that is off by as much from
 the frame's own output, which is what a ghost would be, and the dB between the two.
+
+With --cameras students and their teachers on the first 12 photos of DIR that show a face, centre
+squares of 256 pixels, as poor cameras take them (distill.data.augment.CAMERA, full strength): PSNR
+to the teacher's output of the clean photo. Glasses and a hand, drawn over the face, are in the
+picture: there the target is the teacher's output of that photo.
 """
 
 from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
 import onnxruntime
+import torch
 from common import Table
 from moving import frames
-from PIL import Image
+from PIL import Image, ImageDraw
 from skimage import data
 
+from distill.config import compose
+from distill.config.settings.training import Prepare
 from distill.core.arrays import to_array, to_picture
-from distill.models import zoo
+from distill.core.images import sheet, to_tensor
+from distill.data.augment import CAMERA, rng_for
+from distill.data.faces import BlazeFace, Face
+from distill.data.photos import centre_square, find_photos, read_photo
+from distill.metrics import frechet, similarity
+from distill.models import build, zoo
 from distill.stylize.onnx_student import ImageModel
 from distill.stylize.stylizing import open_student
 
@@ -112,13 +126,104 @@ def rows_of(name: str, clips: Clips, own: Clips, shown: Callable = np.asarray) -
     return rows
 
 
+def with_glasses(photo: Image.Image, face: Face) -> Image.Image:
+    """Dark round glasses around the eyes."""
+    made, eyes = photo.copy(), [face.marks["right_eye"], face.marks["left_eye"]]
+    draw, apart = ImageDraw.Draw(made), abs(eyes[1] - eyes[0])
+    width = max(2, round(0.07 * apart))
+    for eye in eyes:
+        box = (eye.real - apart / 2.4, eye.imag - apart / 2.6, eye.real + apart / 2.4)
+        draw.ellipse((*box, eye.imag + apart / 2.6), outline=(25, 22, 22), width=width)
+    middle = sum(eyes) / 2
+    bridge = [(middle.real + side * apart / 9, middle.imag) for side in (-1, 1)]
+    draw.line(bridge, fill=(25, 22, 22), width=width)
+    return made
+
+
+def with_hand(photo: Image.Image, face: Face) -> Image.Image:
+    """A palm over the mouth and four fingers over a cheek, of the face's own colour."""
+    made, side = photo.copy(), face.box.width
+    nose, mouth = face.marks["nose"], face.marks["mouth"]
+    skin = photo.getpixel((round(nose.real), round(nose.imag)))
+    rim = tuple(round(0.6 * value) for value in skin)
+    draw = ImageDraw.Draw(made)
+    for finger in range(4):
+        x, y = mouth.real + (0.1 * finger - 0.05) * side, mouth.imag - 0.4 * side
+        box = (x, y + 0.03 * abs(finger - 1.5) * side, x + 0.1 * side, mouth.imag + 0.15 * side)
+        draw.rounded_rectangle(box, 0.05 * side, fill=skin, outline=rim, width=2)
+    box = (mouth.real - 0.15 * side, mouth.imag - 0.05 * side, mouth.real + 0.4 * side)
+    draw.ellipse((*box, mouth.imag + 0.45 * side), fill=skin, outline=rim, width=2)
+    return made
+
+
+DRAWN = {"glasses": with_glasses, "a hand": with_hand}
+
+
+def camera_rows(name: str, photos: list[tuple[Image.Image, Face]]) -> Iterator[list[str]]:
+    """One row a corruption: of the student, then of its teacher, against the clean photo's."""
+    source = compose.load("prepare", [f"style={name}"], Prepare)
+    teacher = build.inference_teacher(source.style, source.teacher)
+    student = open_student(zoo.find(name))
+
+    def outputs(pictures: list[Image.Image]) -> tuple[np.ndarray, np.ndarray]:
+        batches = [to_array(picture)[None] for picture in pictures]
+        with torch.inference_mode():
+            drawn = [teacher(torch.from_numpy(batch)).numpy() for batch in batches]
+        return np.concatenate([student(batch) for batch in batches]), np.concatenate(drawn)
+
+    def db(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+        return similarity.psnr(torch.from_numpy(a), torch.from_numpy(b)).numpy()
+
+    clean, target = outputs([photo for photo, _ in photos])
+    base = db(clean, target)
+    yield [name, "clean", f"{base.mean():.1f}", "", "", ""]
+    for what, corrupt in (CAMERA | DRAWN).items():
+        made = [
+            corrupt(photo, face) if what in DRAWN else corrupt(photo, 1.0, rng_for(what, i))
+            for i, (photo, face) in enumerate(photos)
+        ]
+        output, drawn = outputs(made)
+        loss = base - db(output, drawn if what in DRAWN else target)
+        low, high = frechet.bootstrap(loss, rounds=2000)
+        own = "" if what in DRAWN else f"{db(drawn, target).mean():.1f}"
+        row = [f"{(base - loss).mean():.1f}", f"{loss.mean():.1f}", f"{low:.1f} to {high:.1f}"]
+        yield [name, what, *row, own]
+
+
+def portraits(folder: Path, count: int = 12) -> list[tuple[Image.Image, Face]]:
+    find, found = BlazeFace(), []
+    for photo in find_photos(folder):
+        square = centre_square(read_photo(photo.path), 256)
+        if faces := find(np.asarray(square)):
+            found.append((square, faces[0]))
+        if len(found) == count:
+            break
+    return found
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--students", nargs="*", default=["hayao", "toon"])
     parser.add_argument("--people", action="store_true", help="the mask of people, too")
     parser.add_argument("--faces", action="store_true", help="the mask of faces, too")
     parser.add_argument("--frames", type=int, default=40)
+    parser.add_argument("--cameras", type=Path, metavar="DIR", help="poor cameras, on its photos")
+    parser.add_argument("--sheet", type=Path, metavar="FILE", help="a picture of these photos")
     given = parser.parse_args()
+    if given.cameras:
+        photos = portraits(given.cameras)
+        if given.sheet:
+            corrupted = [
+                [p, *(f(p, 1.0, rng_for(n, i)) for n, f in CAMERA.items())]
+                + [f(p, face) for f in DRAWN.values()]
+                for i, (p, face) in enumerate(photos)
+            ]
+            pictures = [[*map(to_tensor, row)] for row in corrupted]
+            sheet(pictures, ["clean", *CAMERA, *DRAWN]).save(given.sheet)
+        rows = [row for name in given.students for row in camera_rows(name, photos)]
+        head = ["student", "photo", "PSNR (dB)", "loss", "95 %", "the teacher's own"]
+        print(Table(f"{len(photos)} portraits, 256²", head, rows))
+        return
     photo = data.astronaut() / 255
     clips = {mode: [*frames(photo, given.frames, SIZE, mode)] for mode in ("still", "pan", "walk")}
     rows = []

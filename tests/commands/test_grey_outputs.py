@@ -45,7 +45,9 @@ def test_a_matte_from_photos_to_a_grey_png(here):
     assert json.loads((folder / "export/report.json").read_text())["output"]["channels"] == "L"
 
     assert run(eval_fid, "features=none", "flicker=0", "bootstrap=0") == 0
-    rows = json.loads((folder / "eval/results.json").read_text())["similarity"]
+    results = json.loads((folder / "eval/results.json").read_text())
+    rows, lines = results["similarity"], results["drawing"]
+    assert not lines
     assert 0 < rows["MAE, student to teacher"]["value"] < 1
     assert 0 <= rows["IoU at .5, student to teacher"]["value"] <= 1
     sheet = np.asarray(Image.open(folder / "eval/contact_sheet.png"))

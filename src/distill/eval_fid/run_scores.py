@@ -78,6 +78,9 @@ def score_run(checkpoint: Path, settings: EvalFid, features: FeatureNetwork | No
     if settings.flicker:
         networks = line_scores.networks_of(network, trained, settings.photos)
     scores = paired_scores.score_pairs(pictures, features, settings, networks)
+    if trained.channels == 1:  # a matte has no lines
+        rows = scores["drawing"].items()
+        scores["drawing"] = {n: row for n, row in rows if n.startswith("flicker")}
     if pictures.wholes:
         scores["sizes"] = whole_pictures.score_sizes(
             pictures.wholes, {"student": network}, features, heldout.group_of_pair,

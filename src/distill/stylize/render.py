@@ -119,9 +119,9 @@ def stylise_rgb(
     if model.takes_summary and upscale == "whole" and at[0] * at[1] > PIECE:
         upscale = "tiles"  # the same output in less memory
     stylised = _inferred(small, model, upscale, summarise)
-    coloured = model.colours_at and model.channels != 1
-    if coloured and not model.fixed and max(at) > model.colours_at:
-        right = inference_size(photo.size, model, model.colours_at, "whole")
+    colours_at = None if model.channels == 1 else model.colours_at
+    if colours_at and not model.fixed and max(at) > colours_at:
+        right = inference_size(photo.size, model, colours_at, "whole")
         stylised = recolour(stylised, _inferred(photo.resize(right, LANCZOS), model))
     if upscale == "guided" and at != photo.size:
         return guided.upscale(photo, small, stylised)

@@ -17,11 +17,13 @@ SAID = ("input", "output", "channels", "layout")
 OURS = ["0,1", "0,1", "rgb", "nchw"]
 
 
-def network(nodes, shape, **constants) -> bytes:
-    """From `x` to `y`, float32 of this shape."""
-    value = lambda name: helper.make_tensor_value_info(name, TensorProto.FLOAT, shape)  # noqa: E731
+def network(nodes, shape, gives=None, **constants) -> bytes:
+    """From `x` to `y`, float32 of this shape, or `y` of another."""
+    value = lambda name, shape: helper.make_tensor_value_info(name, TensorProto.FLOAT, shape)  # noqa: E731
     tensors = [helper.make_tensor(n, TensorProto.FLOAT, [], [v]) for n, v in constants.items()]
-    graph = helper.make_graph(nodes, "g", [value("x")], [value("y")], tensors)
+    graph = helper.make_graph(
+        nodes, "g", [value("x", shape)], [value("y", gives or shape)], tensors
+    )
     opset = [helper.make_opsetid("", 13)]
     return helper.make_model(graph, opset_imports=opset, ir_version=8).SerializeToString()
 
@@ -63,6 +65,17 @@ def test_ranges_and_layout_are_found_and_shown(visit, shape, white, found):
     assert at.text("own-title") == "How mine takes pictures"
     at.page.check("input[value=negative]", force=True)
     assert at.page.is_hidden("#own")
+
+
+@pytest.mark.slow
+def test_one_channel_is_shown_as_grey(visit):
+    mean = [helper.make_node("ReduceMean", ["x"], ["y"], axes=[1])]
+    at = visit()
+    open_network(at, network(mean, [1, 3, SIDE, SIDE], [1, 1, SIDE, SIDE]))
+    photo, output = drawn(at)
+    assert np.abs(output - photo.mean(1, keepdims=True)).max() < 1e-5
+    assert output.shape == photo.shape
+    assert shown(at) == OURS  # a matte is not like its photo, by which other ranges are found
 
 
 @pytest.mark.slow
