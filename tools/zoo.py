@@ -167,6 +167,8 @@ def stages(
         drop.parent.mkdir(exist_ok=True)
         drop.write_text("".join(f"{key}\n" for key in left_out))
         words.append(f"drop={drop}")
+    if this.test:
+        others(folders, listed(this.test))  # says how many of its test photos are there
     if this.start:
         from_, stage = recipe(this.start["student"]), this.start["stage"]
         start = stages(from_, overrides, args, stage)[1]
