@@ -19,6 +19,7 @@ MACS = {  # at most, and nearly that
     "nano": 31.3e6,
     "small": 62.65e6,
     "strokes": 117e6,
+    "strokes_wide": 261e6,
     "base": 125e6,
     "base_plus": 125e6,
     "wide": 250e6,
