@@ -33,9 +33,9 @@ def photo():
 
 SMALL = ["student=small", "global_statistics=thumbnail"]
 OWN = dict.fromkeys(zoo.shipped(), SMALL) | {
-    "dawn": ["student=strokes"],
+    "dawn": ["student=strokes_wide"],
     "hayao": SMALL[1:],
-    "swirl": ["student=strokes"],
+    "swirl": ["student=strokes_wide"],
     "toon": [],
     "whitebox": [],
 }
