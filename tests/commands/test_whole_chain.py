@@ -127,7 +127,7 @@ def test_a_loss_that_is_not_finite_names_step_terms_and_pictures(here, capsys):
             "no layer 'no'",
         ),
         (["photos=photos", "channels=4"], "channels=4: the teacher's output is RGB"),
-        (["photos=photos", "channels=1"], "name grey pictures of your own with data.root=DIR, or"),
+        (["photos=photos", "channels=1"], "set channels=3, or name pairs of your own"),
         (["photos=photos", "channels=2"], "channels"),
         (["photos=photos", "data=photos", "data.camera=0.3"], "data.camera=0.3: of pairs"),
         (["photos=photos", "runs=photos/Person_0_0001.png"], "name one with runs=DIR"),

@@ -72,7 +72,11 @@ def test_an_exported_file_is_as_good(photo, tmp_path):
     [
         ("zoo:hayo", [], "init=zoo:hayo: no such student here; did you mean hayao?"),
         ("zoo:hayao", ["decoder=nnconv"], "a student with decoder=detail, and this"),
-        ("zoo:swirl", ["student=small"], "init=zoo:swirl: another network than this run's"),
+        (
+            "zoo:swirl",
+            ["student=strokes_wide", "decoder.build.quarter=32"],
+            "init=zoo:swirl: another network than this run's",
+        ),
         (
             "zoo:toon",
             ["decoder.build.context=0"],

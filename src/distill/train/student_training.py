@@ -121,9 +121,9 @@ def check(settings: Train) -> None:
         if given != settings.channels:
             kind = {1: "grey", 3: "RGB", 4: "RGBA"}
             raise DistillError(
-                f"channels={settings.channels}: the teacher's output is {kind[given]}; name "
-                f"{kind[settings.channels]} pictures of your own with data.root=DIR, or set "
-                f"channels={given}"
+                f"channels={settings.channels}: the teacher's output is {kind[given]}; set "
+                f"channels={given}, or name pairs of your own with data.root=DIR whose targets "
+                f"are {kind[settings.channels]}"
             )
 
 
