@@ -110,6 +110,9 @@ PART = re.compile(r"(ort-wasm-simd-threaded(?:\.asyncify)?)-[\w-]{8}(\.(?:mjs|wa
 # Stands for the camera where there is none, and is on the students' buttons: the Golden Gate Bridge
 # (CC0: pexels.com/photo/7653, in samples/ of IBM/MAX-Fast-Neural-Style-Transfer).
 EXAMPLE = Path(__file__).with_name("example.jpg")
+# The same on screens that are higher than wide: a dandelion (CC0: Clemens Engelhardt, in Debian's
+# lomiri-wallpapers), cropped and sharpened.
+TALL = Path(__file__).with_name("example-tall.jpg")
 TOWER = (260, 0, 1053, 595)  # left, top, right, bottom
 THUMBNAIL = (160, 120)  # pixels of width and height
 JPEG = {"quality": 88, "optimize": True}
@@ -147,7 +150,8 @@ def build(page: Path, students: Sequence[PageStudent], settings: Lens) -> Path:
             shutil.copytree(page, fresh)
             _place_element(fresh, settings.embed)
             (fresh / "students").mkdir()
-            shutil.copyfile(EXAMPLE, fresh / EXAMPLE.name)
+            for example in (EXAMPLE, TALL):
+                shutil.copyfile(example, fresh / example.name)
             stems = _file_stems(student.name for student in students)
             entries = [_write(*pair, fresh) for pair in zip(students, stems, strict=True)]
             if settings.embed:  # beside the element under names that stay: others link to them
@@ -157,6 +161,7 @@ def build(page: Path, students: Sequence[PageStudent], settings: Lens) -> Path:
             manifest = {
                 "students": entries,
                 "example": EXAMPLE.name,
+                "example_tall": TALL.name,
                 "rate": settings.rate,
                 "line": settings.line,
             }

@@ -45,6 +45,7 @@ def test_the_folder_holds_page_students_and_what_the_page_must_know(page, capsys
         assert student["bytes"] == (Path("lens") / student["file"]).stat().st_size
     assert Image.open(f"lens/{hayao['thumbnail']}").size == (160, 120)
     assert Image.open(f"lens/{written['example']}").size == (1280, 595)
+    assert Image.open(f"lens/{written['example_tall']}").size == (960, 1280)
     assert {name: (Path("lens") / name).read_bytes() for name in BUILT} == BUILT
     assert "with hayao, cat" in capsys.readouterr().out
 

@@ -105,7 +105,8 @@ class Page {
     };
     const title = () => `${this.photos!.source}-${this.chosen.photo!.name}`;
     const output = new OutputControls(viewer, title, this.preferences);
-    const { example } = this.manifest;
+    const { example, example_tall } = this.manifest;
+    const sample = matchMedia("(orientation: portrait)").matches ? example_tall : example;
     const leaveSketch = () => this.show("photo");
     const grown = () => {
       clearTimeout(this.resized);
@@ -116,7 +117,7 @@ class Page {
       viewer.magnified = this.photos?.still ? scale : 1;
       grown();
     });
-    this.photos = new PhotoControls(this.live, output, this.preferences, example, zoom, leaveSketch);
+    this.photos = new PhotoControls(this.live, output, this.preferences, sample, zoom, leaveSketch);
     const { photos } = this;
     photos.film = new FilmControls(this.live, viewer, title, () => void photos.showBefore());
     photos.save = new SaveControls(this.engine, this.live, viewer, title, () => !this.auto, this.preferences);

@@ -45,7 +45,7 @@ export async function keepForOffline(manifest: Manifest, loaded: string[]): Prom
   const folder = new URL(".", location.href).href;
   const own = [...document.querySelectorAll<HTMLLinkElement>("link[href]")].map(({ href }) => href);
   // The browser does not count what was fetched and not read.
-  const named = [manifest.example, "manifest.json", gifWorker, portrait, ...Object.values(finderNetworks), ...Object.values(stickerFiles)];
+  const named = [manifest.example, manifest.example_tall, "manifest.json", gifWorker, portrait, ...Object.values(finderNetworks), ...Object.values(stickerFiles)];
   for (const { file, thumbnail } of manifest.students)
     if (!file.startsWith("own:")) named.push(file, ...(thumbnail ? [thumbnail] : []));
   const page = performance.getEntriesByType("resource").map(({ name }) => name);
