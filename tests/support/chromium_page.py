@@ -19,7 +19,12 @@ FLAGS = [  # quiet: a browser that looks for updates waits for a network that is
     *("--use-fake-device-for-media-stream", "--deny-permission-prompts"),
 ]
 # WebGPU by Chromium's own software renderer, without a graphics card: instead of --disable-gpu.
-WEBGPU = ("--enable-unsafe-webgpu", "--use-webgpu-adapter=swiftshader")
+WEBGPU = (
+    *("--enable-unsafe-webgpu", "--use-webgpu-adapter=swiftshader"),
+    # A canvas of WebGPU's needs all of the browser to be drawn so.
+    *("--enable-features=Vulkan", "--use-vulkan=swiftshader", "--enable-unsafe-swiftshader"),
+    *("--use-gl=angle", "--use-angle=swiftshader"),
+)
 READY = "window.distill !== undefined && distill.speed().frames > 0"
 CLIP = (640, 480)  # width and height
 PATIENCE = float(os.environ.get("PATIENCE", "60"))  # seconds: the machine may be busy

@@ -65,7 +65,7 @@ export class FullPicture {
    * photo has it; `behind` stands behind `people`, given by their opacity; over all come `stickers`.
    */
   constructor(
-    private readonly student: Student,
+    readonly student: Student,
     private network: ArrayBuffer,
     frame: ImageBitmap,
     { mirror, side, middle, clear }: Pick<BeginFullRequest, "mirror" | "side" | "middle" | "clear">,

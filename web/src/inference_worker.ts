@@ -1,4 +1,5 @@
 /** What a worker does: inference, one request at a time, so that the page itself never waits. */
+import type { CardFrames } from "./card_frames";
 import { fetchFile, type Report } from "./download";
 import { Enlarger } from "./enlarger";
 import type { FaceFinder } from "./face_finder";
@@ -17,11 +18,16 @@ import { StudentSession } from "./student_session";
 
 type Reply = WorkerReplies[keyof WorkerReplies];
 
-/** What draws pictures at their own size, parts of them alone, and faces by themselves. */
+const WHOLE_PAGE = import.meta.env.MODE !== "element"; // which leaves out what it never asks for, to stay small
+
+/** What draws frames on the graphics card alone, pictures at their own size, parts of them alone, and faces by themselves. */
 export interface Extras {
+  CardFrames?: typeof CardFrames;
   FacePaste?: typeof FacePaste;
   FullPicture?: typeof FullPicture;
   PartMask?: typeof PartMask;
+  /** Brings that, where it does not lie in the worker. */
+  bringParts?(choice: BackendChoice): Promise<{ PartMask: typeof PartMask }>;
 }
 
 let builds: (choice: BackendChoice) => Builds;
@@ -31,12 +37,15 @@ let loading: Promise<Runtime> | null = null;
 let runtime: Runtime | null = null;
 let student: StudentSession | null = null;
 let opened: OpenRequest | null = null;
+let card: CardFrames | null = null; // draws the student's frames
+let cardFails = false;
 const enlarger = new Enlarger();
 let small: ArrayBuffer | null = null; // bytes of an output that was enlarged, to be written over
 let full: FullPicture | null = null; // the picture that is being drawn at its own size
 let faces: FacePaste | null = null;
 const masks = new Map<Finder, { mask: PartMask; file: string }>();
 const networks = new Map<string, Promise<ArrayBuffer>>();
+const onCpu = new Map<string, Runtime>(); // where the graphics card has failed for a network
 let adopted = 0; // networks of the user's own so far
 
 /** The runtime, loaded once; after a failure the next request tries again. */
@@ -82,10 +91,11 @@ async function open(wanted: OpenRequest): Promise<WorkerReplies["open"]> {
   const [ready, network] = await Promise.all([runtimeOnce(), networkOnce(wanted.student)]);
   runtime ??= ready;
   let session = await openAnywhere(wanted, network);
-  if (runtime.untried) session = await fasterOf(session, wanted, network);
+  if (runtime.untried && session.runtime.gpu) session = await fasterOf(session, wanted, network);
+  leaveCard();
   await student?.close();
   [student, opened] = [session, wanted];
-  return runtime.backend;
+  return session.runtime.backend;
 }
 
 /** A network of the user's own: kept under a name that no file of the page has. */
@@ -102,10 +112,9 @@ async function adopt(asked: AdoptRequest): Promise<Student> {
   }
 }
 
-/** On the GPU if that is chosen; where it fails, on the CPU from then on. */
 function openAnywhere(wanted: OpenRequest, network: ArrayBuffer): Promise<StudentSession> {
   const tried = student !== null && opened?.student.file === wanted.student.file ? student : null;
-  return anywhere((runtime) => StudentSession.open(wanted, runtime, network, tried?.runtime === runtime));
+  return anywhere(wanted.student, (runtime) => StudentSession.open(wanted, runtime, network, tried?.runtime === runtime));
 }
 
 /** The session on the graphics card, or one on the CPU where that is faster: timed once, with a card's first network. */
@@ -117,15 +126,16 @@ async function fasterOf(card: StudentSession, wanted: OpenRequest, network: Arra
   return runtime.gpu ? card : StudentSession.open(wanted, runtime, network, true);
 }
 
-async function anywhere<T>(work: (runtime: Runtime) => Promise<T>): Promise<T> {
-  if (runtime!.gpu) {
+/** On the graphics card; a network that fails there runs on the CPU from then on, while others stay. */
+async function anywhere<T>({ file }: Student, work: (runtime: Runtime) => Promise<T>): Promise<T> {
+  if (runtime!.gpu && !onCpu.has(file)) {
     try {
       return await work(runtime!);
     } catch (error) {
-      runtime = withoutGpu(runtime!, firstLine(error));
+      onCpu.set(file, withoutGpu(runtime!, firstLine(error)));
     }
   }
-  return work(runtime!);
+  return work(onCpu.get(file) ?? runtime!);
 }
 
 async function beginFull({ student, frame, mirror, part, apart, behind, stickers, side, middle, clear }: BeginFullRequest): Promise<number> {
@@ -136,11 +146,11 @@ async function beginFull({ student, frame, mirror, part, apart, behind, stickers
   const view = { frame, crop, mirror, still: true, steady: 0, apart };
   const fade = (await maskOf(part)?.fadeOf(view, part)) ?? null;
   const people = (behind && (await masks.get("people")?.mask.stencil(view))) ?? null;
-  const drawn = apart && (await anywhere(async (runtime) => (await pasteOf(student, runtime))?.draw(view, crop, null)));
+  const drawn = apart && (await anywhere(student, async (runtime) => (await pasteOf(student, runtime))?.draw(view, crop, null)));
   const marks = stickers.length ? await faceFinder()?.marks(view) : [];
   const layers = { fade, apart, faces: drawn || [], people, behind, stickers, marks: marks ?? [] };
   const picture = (full = new extras.FullPicture!(student, network, frame, { mirror, side, middle, clear }, layers));
-  return anywhere((runtime) => picture.plan(runtime));
+  return anywhere(student, (runtime) => picture.plan(runtime));
 }
 
 async function dropFull(): Promise<void> {
@@ -154,15 +164,37 @@ async function infer(request: InferRequest): Promise<InferResult> {
   try {
     return await draw(request);
   } catch (error) {
-    if (!runtime!.gpu) throw error;
+    if (!student.runtime.gpu) throw error;
     runtime = withoutGpu(runtime!, firstLine(error)); // a lost device: drivers do that
+    leaveCard();
     student = await StudentSession.open(opened!, runtime, await networkOnce(opened!.student));
     for (const [finder, { file }] of masks) await openMask(finder, file, runtime);
     return draw(request);
   }
 }
 
+/** A frame of what moves, by the graphics card alone; null where something that is asked of it needs the CPU. */
+async function drawOnCard(request: InferRequest): Promise<InferResult | null> {
+  const { still, part, apart, behind, marks } = request;
+  if (!student!.runtime.gpu || cardFails || still || part !== "everything" || apart || behind || marks) return leaveCard();
+  try {
+    card ??= (await extras.CardFrames?.open(student!, runtime!)) ?? null;
+    return (await card?.draw(request)) ?? null;
+  } catch {
+    cardFails = true;
+    return leaveCard();
+  }
+}
+
+function leaveCard(): null {
+  card?.close();
+  if (card) student?.forget();
+  return (card = null);
+}
+
 async function draw(request: InferRequest): Promise<InferResult> {
+  const whole = WHOLE_PAGE && (await drawOnCard(request));
+  if (whole) return whole;
   const drawn = await student!.infer(request.shown ? { ...request, spare: small ?? request.spare } : request);
   const cut = (await maskOf(request.part)?.cut(request, drawn)) ?? drawn;
   const start = performance.now();
@@ -172,7 +204,7 @@ async function draw(request: InferRequest): Promise<InferResult> {
   cut.times.finish += looked;
   const people = request.behind ? await masks.get("people")?.mask.stencil(request, cut) : undefined;
   const result = { ...(request.shown ? enlarged(request, cut) : cut), people, marks };
-  const paste = request.apart && (await pasteOf(opened!.student, runtime!));
+  const paste = WHOLE_PAGE && request.apart && (await pasteOf(opened!.student, student!.runtime));
   if (!paste) return faces?.restart(), result;
   const begun = performance.now();
   result.faces = await paste.draw(request, request.shown ?? request.crop, result);
@@ -222,6 +254,7 @@ async function openMask(finder: Finder, file: string, on: Runtime): Promise<void
 /** A network that finds parts: fetched while frames go on, opened once it is its turn. */
 async function bringFinder({ finder, file }: Asked<"bringFinder">): Promise<void> {
   const [ready] = await Promise.all([runtimeOnce(), networkOnce({ file, bytes: null })]);
+  if (extras.bringParts) extras.PartMask ??= (await extras.bringParts(choice)).PartMask;
   await inTurn(async () => {
     runtime ??= ready;
     if (!masks.has(finder)) await openMask(finder, file, runtime);
@@ -242,7 +275,14 @@ function post(message: WorkerMessage, transfer: Transferable[] = []): void {
 type Asked<W> = Extract<WorkerRequest, { what: W }>;
 type Answers = { [W in keyof WorkerReplies]: (request: Asked<W>) => WorkerReplies[W] | Promise<WorkerReplies[W]> };
 
-const ANSWERS: Answers = {
+const FULL: Pick<Answers, "beginFull" | "stepFull" | "finishFull" | "dropFull"> = {
+  beginFull,
+  stepFull: () => anywhere(full!.student, (runtime) => full!.step(runtime)),
+  finishFull: ({ look, kind }) => full!.finish(look, kind),
+  dropFull,
+};
+
+const ANSWERS = {
   async prepare(request) {
     choice = request.choice;
     await runtimeOnce();
@@ -254,14 +294,11 @@ const ANSWERS: Answers = {
   forget: ({ file }) => void networks.delete(file),
   bringFinder,
   open,
-  beginFull,
-  stepFull: () => anywhere((runtime) => full!.step(runtime)),
-  finishFull: ({ look, kind }) => full!.finish(look, kind),
-  dropFull,
-  last: () => student?.last() ?? null,
+  ...(WHOLE_PAGE && FULL),
+  last: () => card?.last() ?? student?.last() ?? null,
   files: () => performance.getEntriesByType("resource").map(({ name }) => name),
   infer,
-};
+} as Answers;
 
 async function reply(id: number, request: WorkerRequest): Promise<void> {
   try {

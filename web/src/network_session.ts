@@ -20,7 +20,7 @@ export class NetworkSession {
   private constructor(
     private readonly student: Network,
     readonly size: Size,
-    { ort }: Runtime,
+    private readonly runtime: Runtime,
     private readonly session: InferenceSession,
     private readonly told: Record<string, Tensor>,
   ) {
@@ -30,7 +30,7 @@ export class NetworkSession {
     if (import.meta.env.MODE !== "element" && convention && !ours(convention))
       this.theirs = { convention, fed: new Float32Array(this.input.length), made: new Float32Array(0) };
     const dims = convention?.layout === "nhwc" ? [1, height, width, 3] : [1, 3, height, width];
-    this.tensor = new ort.Tensor("float32", this.theirs?.fed ?? this.input, dims);
+    this.tensor = new runtime.ort.Tensor("float32", this.theirs?.fed ?? this.input, dims);
   }
 
   /**
@@ -50,6 +50,7 @@ export class NetworkSession {
       executionProviders: [runtime.gpu ? "webgpu" : "wasm"],
       graphOptimizationLevel: "all",
       freeDimensionOverrides: student.fixed ? {} : { ...size },
+      preferredOutputLocation: runtime.gpu ? "gpu-buffer" : "cpu",
       // Else ONNX Runtime would quietly leave on the CPU what the GPU cannot do.
       extra: runtime.gpu ? { session: { disable_cpu_ep_fallback: "1" } } : {},
     });
@@ -72,7 +73,7 @@ export class NetworkSession {
     const { theirs } = this;
     if (theirs) toTheirs(this.input, theirs.convention, theirs.fed);
     const outputs = await this.session.run({ [input]: this.tensor, ...this.told });
-    const values = (await outputs[output].getData()) as Float32Array;
+    const values = (await outputs[output].getData(true)) as Float32Array;
     if (!theirs) return (this.output = this.coloured(values));
     if (theirs.made.length !== values.length) theirs.made = new Float32Array(values.length);
     return (this.output = this.coloured(toOurs(values, theirs.convention, theirs.made, (3 * values.length) / this.input.length)));
@@ -83,6 +84,18 @@ export class NetworkSession {
     const made = new Float32Array(3 * planes.length);
     for (let c = 0; c < 3; c++) made.set(planes, c * planes.length);
     return made;
+  }
+
+  /** Whether its pictures are the page's own planes. */
+  get plain(): boolean {
+    return !this.theirs;
+  }
+
+  /** The output of planes that lie on the graphics card, there too; whoever asks disposes of it. */
+  async runOnCard(input: GPUBuffer): Promise<Tensor> {
+    const tensor = this.runtime.ort.Tensor.fromGpuBuffer(input, { dataType: "float32", dims: this.tensor.dims });
+    const outputs = await this.session.run({ [this.student.input]: tensor, ...this.told });
+    return outputs[this.student.output];
   }
 
   async close(): Promise<void> {

@@ -4,7 +4,7 @@
  */
 
 export const BLOCK = 8; // pixels a side whose mean is compared: an eighth of the sensor's noise is left
-const STILL = 3 / 255; // change of a block's mean at which it is still mixed by a third
+export const STILL = 3 / 255; // change of a block's mean at which it is still mixed by a third
 
 /** How much of the frame before stays, 0 to 1: of each block of `across` in a row, of a network's input. */
 export interface Shares {

@@ -11,7 +11,7 @@ import { Teller } from "./teller";
 
 // Frames of what moves from one look at the whole picture to the next. A look takes as long as 60 %
 // of a frame of 256 × 256; what it tells hardly changes meanwhile.
-const LOOK = 4;
+export const LOOK = 4;
 
 const RUNS = 5; // that are timed, as far as they take
 const TRIED = 500; // ms
@@ -32,7 +32,7 @@ export class StudentSession {
     readonly runtime: Runtime,
     private readonly large: SizedNetwork,
     private readonly small: SizedNetwork | null,
-    private readonly teller: Teller | null,
+    readonly teller: Teller | null,
   ) {}
 
   /** `tried`: this student has run in this runtime, at whatever size. */
@@ -56,6 +56,20 @@ export class StudentSession {
     }
   }
 
+  /** The network, and whether it draws planes of three colours as they are. */
+  get drawing(): NetworkSession {
+    return this.large.session;
+  }
+  get plain(): boolean {
+    return this.drawing.plain && !this.small && this.request.student.channels === 3;
+  }
+
+  /** What comes next has nothing to do with what came before. */
+  forget(): void {
+    this.smoother.forget();
+    this.teller?.forget();
+  }
+
   async infer({ frame, crop, mirror, still, rim, steady, spare }: Drawing): Promise<InferResult> {
     const { large, small } = this;
     const { width, height } = this.request.size;
@@ -64,10 +78,7 @@ export class StudentSession {
     const smallRim = small && whole(crop, small.session.size).rim;
     if (smallRim && still) small.take(frame, crop, mirror, smallRim, still);
     else if (smallRim) small.takeHalf(large, rim, smallRim);
-    if (!steady || mirror !== this.mirror) {
-      this.smoother.forget();
-      this.teller?.forget();
-    }
+    if (!steady || mirror !== this.mirror) this.forget();
     const prepared = performance.now();
     const looked = await this.look(rim, still || mirror !== this.mirror, steady);
     await large.session.run();

@@ -33,9 +33,18 @@ export class Teller {
    * before, less where they differ more, as distill.stylize does in videos (SmoothSummary).
    */
   async look(picture: Uint8ClampedArray<ArrayBuffer>, size: Size, strength = 0): Promise<void> {
-    const { summary, session } = this;
+    const { session } = this;
     toPlanes(resample(picture, size, 4, SQUARE, BILINEAR) as Uint8ClampedArray, session.input);
-    const found = await session.run();
+    this.take(await session.run(), strength);
+  }
+
+  /** The same of planes of the thumbnail's size on the graphics card. */
+  async lookOnCard(thumbnail: GPUBuffer, strength: number): Promise<void> {
+    this.take((await (await this.session.runOnCard(thumbnail)).getData(true)) as Float32Array, strength);
+  }
+
+  private take(found: Float32Array, strength: number): void {
+    const { summary } = this;
     const change = Math.hypot(...found.map((value, i) => value - summary[i])) / Math.max(1e-12, Math.hypot(...found));
     const kept = this.fresh ? 0 : strength * Math.exp(-((change / SCENE) ** 2));
     summary.forEach((before, i) => (summary[i] = found[i] + kept * (before - found[i])));

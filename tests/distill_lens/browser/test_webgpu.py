@@ -16,9 +16,20 @@ from distill.stylize.stylizing import open_student
 from distill_lens import lens_folder, webpage
 from distill_lens.server import bind
 from distill_lens.settings import Lens
-from support.chromium_page import FLAGS, READY, SLOW, WEBGPU, chromium
+from support.chromium_page import (
+    FLAGS,
+    READY,
+    SLOW,
+    WEBGPU,
+    canvas,
+    chromium,
+    clip_frame,
+    write_frames,
+)
+from support.guided_filter import guided
 
 SHADE = 2 / 255
+ON_CPU = ("poster",)  # whose operators ONNX Runtime leaves on the CPU
 SIZE = 128  # pixels, the least that the page offers
 
 
@@ -44,9 +55,13 @@ def site(tmp_path_factory):
 
 
 @pytest.fixture(scope="module")
-def gpu_browser(playwright):
+def gpu_browser(playwright, tmp_path_factory):
+    """Its camera shows the astronaut's face, which does not move."""
+    clip = tmp_path_factory.mktemp("camera") / "still.y4m"
+    write_frames(clip, [clip_frame(0)] * 2)
     flags = [flag for flag in FLAGS if flag != "--disable-gpu"]
-    found = playwright.chromium.launch(executable_path=chromium(), args=[*flags, *WEBGPU])
+    flags += [*WEBGPU, f"--use-file-for-fake-video-capture={clip}"]
+    found = playwright.chromium.launch(executable_path=chromium(), args=flags)
     yield found
     found.close()
 
@@ -72,6 +87,10 @@ def test_a_student_gives_what_onnx_runtime_gives_in_python(
         assert time.monotonic() < end, at.text("message")
         time.sleep(0.2)
     if at.page.evaluate("distill.speed().backend.name") != "WebGPU":
+        if style in ON_CPU and "fallback to CPU EP" in str(at.noise):
+            assert "assigned to the default CPU EP" in at.text("why")
+            at.noise.clear()
+            pytest.skip(f"{style} has operators that WebGPU lacks: it runs on WASM, others do not")
         if not precision:
             lacking = at.page.evaluate("navigator.gpu?.requestAdapter().then((a) => !a) ?? true")
             assert lacking, at.text("why")  # an adapter that is there must do
@@ -79,6 +98,7 @@ def test_a_student_gives_what_onnx_runtime_gives_in_python(
         has = "navigator.gpu?.requestAdapter().then((a) => a?.features.has('shader-f16'))"
         assert not at.page.evaluate(has), at.text("why")
         pytest.skip("the adapter has no half precision (shader-f16)")
+    assert style not in ON_CPU, "it runs on WebGPU now"
     (file,) = folder.glob(f"students/{style}{precision}-[0-9a-f]*.onnx")
     photo, output = at.last()
     assert photo.shape == output.shape
@@ -122,3 +142,59 @@ def test_card_and_cpu_are_timed_once(visit, gpu_browser, address):
     assert any("asyncify" in name for name in names) is (ran == "WebGPU")
     at.page.click("#forget")
     at.wait("caches.keys().then((keys) => !keys.includes('distill-lens-trials'))")
+
+
+# Bytes of pictures that the worker brings to the card and back: not the numbers of a summary.
+COUNTS = """
+self.copied = 0;
+const count = (of, name, bytes) => {
+  const own = of.prototype[name];
+  of.prototype[name] = function (...given) {
+    const size = bytes.apply(this, given);
+    if (size > 16384) copied += size;
+    return own.apply(this, given);
+  };
+};
+count(GPUBuffer, "mapAsync", function () { return this.size; });
+count(GPUQueue, "writeBuffer", (buffer, at, data, from, size) => size ?? data.byteLength);
+const seen = (x, y, width, height) => 4 * width * height;
+count(OffscreenCanvasRenderingContext2D, "getImageData", seen);
+"""
+LACKS = """
+const get = OffscreenCanvas.prototype.getContext;
+OffscreenCanvas.prototype.getContext = function (kind, options) {
+  return kind === "webgpu" ? null : get.call(this, kind, options);
+};
+"""
+
+
+@pytest.mark.timeout(2 * SLOW)
+@pytest.mark.slow
+@pytest.mark.parametrize("lacks", [False, True])
+def test_a_cameras_frames_stay_on_the_card(visit, gpu_browser, lacks):
+    """From its picture to the screen, enlarged; where the card has no canvas, by the CPU."""
+
+    def counting(route) -> None:
+        script = route.fetch()
+        route.fulfill(response=script, body=COUNTS + LACKS * lacks + script.text())
+
+    options = {"size": 128, "viewport": {"width": 900, "height": 600}, "camera": True}
+    routes = {"**/page/worker-*.js": counting}
+    query = "?backend=webgpu&compare=0&style=negative&mirror=0"
+    at = visit(query, browser=gpu_browser, routes=routes, ready=False, **options)
+    at.wait(READY, patience=SLOW)
+    if at.page.evaluate("distill.speed().backend.name") != "WebGPU":
+        pytest.skip(f"no WebGPU, not even emulated: {at.text('why')}")
+    (worker,) = at.page.workers
+    frames = "distill.speed().frames"
+    at.wait(f"{frames} > 3", patience=SLOW)
+    before, copied = at.page.evaluate(frames), worker.evaluate("copied")
+    at.wait(f"{frames} >= {before + 4}", patience=SLOW)
+    assert (worker.evaluate("copied") > copied) is lacks
+    seen, drawn = at.last()
+    assert seen.shape == (1, 3, 96, 128)
+    assert np.abs(drawn - (1 - seen)).max() <= 1e-5
+    found = canvas(at.page, "stylised")[..., :3].astype(float)
+    assert found.shape[1] > 128
+    photo = Image.fromarray(canvas(at.page, "photo")[..., :3]).resize(found.shape[1::-1])
+    assert np.abs(found - guided(np.asarray(photo).astype(float), seen, drawn)).mean() < 3
