@@ -6,6 +6,8 @@ import type { InferResult, Size } from "./protocol";
 const NONE: Size = { width: 0, height: 0 };
 // Without a card, where each pixel costs frames: pixels of the long side of what moves.
 const MOVING = 640;
+// Times as large, from which the filter gives more of what moves than a canvas's own enlarging, which takes no time.
+const WORTH = 4 / 3;
 
 export class Enlarger {
   private readonly cpu = new Guided();
@@ -26,7 +28,7 @@ export class Enlarger {
     if (picture) return { picture };
     this.card = null;
     const most = Math.min(long(shown), long(view.crop), still ? Infinity : MOVING);
-    if (most <= inner) return null;
+    if (most <= (still ? 1 : WORTH) * inner) return null;
     const side = (pixels: number) => Math.max(1, Math.round((pixels * most) / long(shown)));
     const [width, height] = [side(shown.width), side(shown.height)];
     const pixels = this.cpu.enlarge(small, view, { width, height }, into);
