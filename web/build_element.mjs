@@ -7,7 +7,7 @@
  * Runtime beside instead of what npm wants.
  */
 import { execFileSync } from "node:child_process";
-import { copyFileSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { copyFileSync, mkdirSync, mkdtempSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
@@ -30,8 +30,8 @@ const namedWorker = {
   },
 };
 
-// Two builds rather than one: shared parts would become a third file that the worker has to import.
-for (const [entry, emptyOutDir] of [["index", true], ["worker", false]]) {
+// A build each: what they share would become one more file that the worker has to import.
+for (const [entry, emptyOutDir] of [["index", true], ["worker", false], ["parts", false]]) {
   await build({
     root: here,
     configFile: false,
@@ -53,12 +53,19 @@ for (const [entry, emptyOutDir] of [["index", true], ["worker", false]]) {
   });
 }
 
+// What `parts=` needs: with ONNX Runtime's files, or for those who copy them.
+const besides = join(out, runtime ? "runtime" : "parts");
+mkdirSync(besides);
+renameSync(join(out, "parts.js"), join(besides, "parts.js"));
+for (const [name, network] of [["people", "selfie_segmentation"], ["faces", "blazeface_short_range"]]) {
+  copyFileSync(join(here, "networks", network, `${network}.onnx`), join(besides, `${name}.onnx`));
+  copyFileSync(join(here, "networks", network, "LICENSE"), join(besides, `${name}.LICENSE`));
+}
 if (runtime) besideThePage();
 else pack();
 
 /** The modules of ONNX Runtime that no page of ours has as they are. */
 function besideThePage() {
-  mkdirSync(join(out, "runtime"));
   for (const name of ["ort.wasm.min.mjs", "ort.webgpu.min.mjs"])
     copyFileSync(join(here, "node_modules", "onnxruntime-web", "dist", name), join(out, "runtime", name));
 }
@@ -88,7 +95,7 @@ function pack() {
     },
     types: "./index.d.ts",
     sideEffects: ["./index.js", "./worker.js"],
-    files: ["index.js", "*.d.ts", "worker.js"],
+    files: ["index.js", "*.d.ts", "worker.js", "parts"],
     peerDependencies: { "onnxruntime-web": `~${ort}` },
     keywords: ["custom-element", "web-component", "onnx", "style-transfer", "camera"],
   };

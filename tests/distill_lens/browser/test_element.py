@@ -7,6 +7,7 @@ import itertools
 import json
 import shutil
 import subprocess
+import tarfile
 import threading
 import time
 from collections.abc import Iterator
@@ -157,10 +158,10 @@ class Tab:
         self.wait(f"{found} !== undefined")
         return self.page.evaluate(f"{found}[2]")
 
-    def canvas(self, which: str = "stylised", name: str = "a") -> np.ndarray:
-        """A canvas of the element's own tree, (H, W, 3)."""
+    def canvas(self, which: str = "stylised", name: str = "a", mode: str = "RGB") -> np.ndarray:
+        """A canvas of the element's own tree, (H, W, 3), or of another mode."""
         inner = f"document.getElementById('{name}').shadowRoot.getElementById('{which}')"
-        return _pixels(self.page.evaluate(f"{inner}.toDataURL()"))
+        return _pixels(self.page.evaluate(f"{inner}.toDataURL()"), mode)
 
     def inner(self, script: str, name: str = "a") -> Any:
         """A JavaScript expression of `root`, the element's tree, and `lens`, itself."""
@@ -168,9 +169,9 @@ class Tab:
         return self.page.evaluate(f"(async (lens, root) => {script})({lens}, {lens}.shadowRoot)")
 
 
-def _pixels(url: str) -> np.ndarray:
+def _pixels(url: str, mode: str = "RGB") -> np.ndarray:
     content = io.BytesIO(base64.b64decode(url.partition(",")[2]))
-    return np.asarray(Image.open(content).convert("RGB")).astype(float)
+    return np.asarray(Image.open(content).convert(mode)).astype(float)
 
 
 @pytest.fixture
@@ -201,6 +202,12 @@ def tab(browser, strict, site):
         context.close()
 
 
+LENS_ROOT = "document.getElementById('a').shadowRoot"
+SAVED = """lens.save().then((blob) => new Promise((done) => {
+  const reader = new FileReader();
+  reader.onload = () => done(reader.result);
+  reader.readAsDataURL(blob);
+}))"""
 LENS = '<distill-lens id="a" src="{src}" picture="{picture}" {more}></distill-lens>'
 
 
@@ -307,6 +314,24 @@ def test_attributes_change_what_is_shown(tab, site):
     ]
 
 
+@pytest.mark.slow
+def test_a_part_alone_is_drawn_by_a_student_that_is_told(tab, site):
+    """People, and then the background, at half strength; the rest stays the photo."""
+    at = tab(lens("told.onnx", "large.png", 'size="256" parts="people"'))
+    at.wait(f"{LENS_ROOT}.querySelector('.blended') !== null")
+    at.inner("{ lens.strength = 0.5; }")
+    corner, face = (6, 6), (200, 200)
+    opacity = at.canvas(mode="RGBA")[..., 3]
+    assert (opacity[corner], opacity[face]) == (0, 255)
+    photo, drawn, saved = at.canvas("photo"), at.canvas(), _pixels(at.inner(SAVED))
+    assert np.abs(saved[corner] - photo[corner]).max() <= 1
+    assert np.abs(saved[face] - (drawn[face] + photo[face]) / 2).max() <= 2
+    at.draws("{ lens.parts = 'background'; }")
+    opacity = at.canvas(mode="RGBA")[..., 3]
+    assert (opacity[corner], opacity[face]) == (255, 0)
+    assert at.inner("{ lens.setAttribute('parts', 'hands'); return lens.parts; }") == "everything"
+
+
 def test_the_machine_chooses_the_size_where_it_may(tab):
     at = tab(lens(picture="large.png", more='size="auto"'))
     at.wait("widths.includes(480)")  # all that the picture has
@@ -376,10 +401,7 @@ def test_files_are_opened_and_the_stylised_picture_is_saved(tab, site):
     fetched = "fetch('square.png').then((reply) => reply.blob())"
     at.inner(f"{fetched}.then((blob) => lens.open(blob))")
     at.once()
-    saved = "lens.save().then((blob) => new Promise((done) => {"
-    saved += " const reader = new FileReader(); reader.onload = () => done(reader.result);"
-    saved += " reader.readAsDataURL(blob); }))"
-    url = at.inner(saved)
+    url = at.inner(SAVED)
     assert url.startswith("data:image/png;")
     photo = np.asarray(Image.open(site / "square.png")).astype(float)
     picture = _pixels(url)
@@ -537,7 +559,9 @@ def test_the_package_carries_code_types_and_words_and_no_runtime(package):
     (packed,) = json.loads(npm("pack", "--dry-run", "--json", cwd=package))
     names = {each["path"] for each in packed["files"]}
     types = {f"{name}.d.ts" for name in ("index", "react", "preact", "svelte", "vue")}
-    assert names == types | {"LICENSE", "README.md", "index.js", "package.json", "worker.js"}
+    parts = {f"parts/{name}.{end}" for name in ("people", "faces") for end in ("onnx", "LICENSE")}
+    named = {"LICENSE", "README.md", "index.js", "package.json", "worker.js", "parts/parts.js"}
+    assert names == types | parts | named
     about = json.loads((package / "package.json").read_text())
     ours = json.loads((webpage.SOURCES / "package.json").read_text())
     assert (about["name"], about["version"]) == ("distill-lens", distill.__version__)
@@ -656,19 +680,36 @@ def test_a_server_that_renders_pages_imports_it_in_vain(package):
 
 
 @pytest.mark.slow
-def test_a_bundler_takes_the_worker_along(package, tmp_path):
+def test_a_page_of_vite_draws_with_the_packed_package(package, site, tmp_path, browser):
+    """As npm packs it, bundled, from any host; a part alone too."""
     vite = webpage.SOURCES / "node_modules" / "vite" / "bin" / "vite.js"
     if not vite.is_file():
         pytest.skip("no vite: npm ci in web/")
-    (tmp_path / "node_modules").mkdir()
-    (tmp_path / "node_modules" / "distill-lens").symlink_to(package)
+    (packed,) = json.loads(npm("pack", "--json", "--pack-destination", str(tmp_path), cwd=package))
+    with tarfile.open(tmp_path / packed["filename"]) as file:
+        file.extractall(tmp_path / "node_modules", filter="data")
+    (tmp_path / "node_modules" / "package").rename(tmp_path / "node_modules" / "distill-lens")
+    ort = tmp_path / "public" / "ort"
+    shutil.copytree(tmp_path / "node_modules" / "distill-lens" / "parts", ort)
+    for name in ("ort.wasm.min.mjs", "ort-wasm-simd-threaded.mjs", "ort-wasm-simd-threaded.wasm"):
+        shutil.copy(webpage.SOURCES / "node_modules" / "onnxruntime-web" / "dist" / name, ort)
+    for name in ("embed/negative.onnx", "large.png"):
+        shutil.copy(site / name, tmp_path / "public")
     (tmp_path / "main.js").write_text('import "distill-lens";')
-    (tmp_path / "index.html").write_text('<script type="module" src="./main.js"></script>')
+    body = lens("negative.onnx", "large.png", 'runtime="ort/" parts="faces"')
+    (tmp_path / "index.html").write_text(PAGE.format(module="./main.js", body=body))
     done = subprocess.run(
-        ["node", str(vite), "build"], cwd=tmp_path, capture_output=True, text=True
+        ["node", str(vite), "build", "--base", "./"], cwd=tmp_path, capture_output=True, text=True
     )
     assert done.returncode == 0, done.stderr
     names = [path.name for path in (tmp_path / "dist" / "assets").iterdir()]
     assert [name.partition("-")[0] for name in sorted(names)] == ["index", "worker"]
-    index = next(path for path in (tmp_path / "dist" / "assets").glob("index-*"))
-    assert next(name for name in names if name.startswith("worker-")) in index.read_text()
+    host = partial(Static, directory=str(tmp_path / "dist"))
+    for address in _serving(ThreadingHTTPServer(("127.0.0.1", 0), host)):
+        at = Tab(browser.new_page())
+        at.page.add_init_script(SPY)
+        at.page.goto(f"{address}index.html")
+        at.once()
+        at.wait(f"{LENS_ROOT}.querySelector('.blended') !== null")
+        assert at.page.evaluate("told.filter(([, type]) => type === 'error')") == []
+        at.page.close()

@@ -1,4 +1,5 @@
 /** `<distill-lens src="student.onnx">`: pictures and the camera through a student, on any page. */
+import { FOUND_BY } from "../protocol";
 import { Stage, type Look } from "./stage";
 import { plant } from "./template";
 import { besideModule } from "./start_worker";
@@ -25,6 +26,8 @@ export interface DistillLensAttributes {
   size?: number | "auto";
   /** How much of the stylised picture is seen over the photo, 0 to 1. */
   strength?: number;
+  /** What of a picture is stylised; the rest stays the photo. */
+  parts?: "everything" | "people" | "background" | "faces";
   /** How much of the camera's last result stays where nothing moves, 0 to 0.95. */
   steady?: number;
   /** Whether to show the photo beside the output, with a divider. */
@@ -44,6 +47,7 @@ const READ: Record<string, (given: string | null) => string | number | boolean> 
   runtime: address,
   size: (given) => (given?.trim() === "auto" ? "auto" : Math.max(0, Math.floor(Number(given)) || 0)),
   strength: (given) => share(given, 1, 1),
+  parts: (given) => (given && given in FOUND_BY ? given : "everything"),
   steady: (given) => share(given, 0.8, 0.95),
   compare: (given) => given !== null,
   mirror: (given) => given !== null,
@@ -169,8 +173,8 @@ export class DistillLens extends Base {
   }
 
   private look(): Look {
-    const { size, strength, steady, compare, mirror } = this;
-    return { size, strength, steady, compare, mirror };
+    const { size, strength, parts, steady, compare, mirror } = this;
+    return { size, strength, parts, steady, compare, mirror };
   }
 
   private tell(type: keyof DistillLensEvents, detail: unknown): void {

@@ -11,7 +11,7 @@ import { isNetwork } from "../file_input";
 import { MOST, STRIDE } from "../fit";
 import { LoadingBar } from "../loading";
 import type { Student } from "../manifest";
-import type { Times } from "../protocol";
+import { FOUND_BY, type Part, type Times } from "../protocol";
 import { encoded } from "../save";
 import { Picture, type Video } from "../sources";
 import { strings } from "../strings";
@@ -24,6 +24,7 @@ export interface Look {
   /** Pixels of the longer side; 0: the network's own; "auto": what the machine keeps up with. */
   size: number | "auto";
   strength: number;
+  parts: Part;
   steady: number;
   compare: boolean;
   mirror: boolean;
@@ -97,6 +98,7 @@ export class Stage implements CameraScreen {
     this.viewer.compare = look.compare;
     this.loop.steady = look.steady;
     this.loop.mirror = look.mirror;
+    void this.draw(look.parts);
   }
 
   /** For good: the worker ends, the camera goes off. */
@@ -114,7 +116,7 @@ export class Stage implements CameraScreen {
 
   /** From now on; only what changes the network's input or size is computed again. */
   apply(look: Look): void {
-    const { size, mirror } = this.look;
+    const { size, mirror, parts } = this.look;
     this.look = look;
     this.viewer.strength = look.strength;
     this.viewer.compare = look.compare;
@@ -122,6 +124,21 @@ export class Stage implements CameraScreen {
     this.loop.mirror = look.mirror;
     if (look.size !== size && this.student) this.resize(this.student);
     if (look.mirror !== mirror) this.loop.again();
+    if (look.parts !== parts) void this.draw(look.parts);
+  }
+
+  /** Of a picture that part alone, once the network that finds it is there. */
+  private async draw(part: Part): Promise<void> {
+    const finder = FOUND_BY[part];
+    try {
+      if (finder) await this.engine.bringFinder(finder, `${finder}.onnx`);
+    } catch (error) {
+      return this.report("network", strings.part.missing[finder!](reason(error)));
+    }
+    if (part !== this.look.parts || part === this.loop.part) return;
+    this.loop.part = part;
+    this.auto?.restart();
+    this.loop.again();
   }
 
   /** Another network; the one before goes on until it is there. */
