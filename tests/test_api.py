@@ -363,7 +363,7 @@ def refused(line: str, call: Callable[..., Any], *args: Any, **settings: Any) ->
             out="o",
         ),
         refused(
-            r"Levels: gave (1, 1, 256", distill.export_student, Levels(lambda x: x[:, :1]), out="o"
+            r"Levels: gave (1, 2, 256", distill.export_student, Levels(lambda x: x[:, :2]), out="o"
         ),
         refused("Levels: gave a tuple", distill.export_student, Levels(lambda x: (x,)), out="out"),
         refused("runs/gone: no such run", distill.evaluate_student, "runs/gone"),

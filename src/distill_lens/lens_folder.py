@@ -110,7 +110,7 @@ PART = re.compile(r"(ort-wasm-simd-threaded(?:\.asyncify)?)-[\w-]{8}(\.(?:mjs|wa
 # Stands for the camera where there is none, and is on the students' buttons: the Golden Gate Bridge
 # (CC0: pexels.com/photo/7653, in samples/ of IBM/MAX-Fast-Neural-Style-Transfer).
 EXAMPLE = Path(__file__).with_name("example.jpg")
-# The same on screens that are higher than wide: a dandelion (CC0: Clemens Engelhardt, in Debian's
+# The same on phones held upright: a dandelion (CC0: Clemens Engelhardt, in Debian's
 # lomiri-wallpapers), cropped and sharpened.
 TALL = Path(__file__).with_name("example-tall.jpg")
 TOWER = (260, 0, 1053, 595)  # left, top, right, bottom

@@ -106,7 +106,7 @@ class Page {
     const title = () => `${this.photos!.source}-${this.chosen.photo!.name}`;
     const output = new OutputControls(viewer, title, this.preferences);
     const { example, example_tall } = this.manifest;
-    const sample = matchMedia("(orientation: portrait)").matches ? example_tall : example;
+    const sample = matchMedia("(max-aspect-ratio: 2/3)").matches ? example_tall : example;
     const leaveSketch = () => this.show("photo");
     const grown = () => {
       clearTimeout(this.resized);

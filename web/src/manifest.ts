@@ -30,7 +30,7 @@ export interface Student {
 
 export interface Manifest {
   students: Student[];
-  /** What is shown first; on a screen that is higher than wide the tall one. */
+  /** What is shown first; on a screen of a phone's shape the tall one. */
   example: string;
   example_tall: string;
   /** Drawing mode: pictures a second, and width of the pen in the network's pixels. */

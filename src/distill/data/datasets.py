@@ -168,7 +168,8 @@ class PairSet(StreamedSet):
             side = self.crop_size or self.size
             assert side is not None
             pictures = zoomed_crop([*map(as_picture, pictures)], side, self.zoom, rng)
-        photo, *others = map(as_pixels, pictures)
+        photo, target, *layers = map(as_pixels, pictures)
+        others = [target, *(layer.flatten(1) for layer in layers)]  # (H, W) each
         cut = random_cut(photo.shape, self.crop_size, self.flip, rng)
         photo, *others = map(cut.of, (photo, *others))
         if not self.thumbnail:
@@ -231,10 +232,11 @@ def thumbnail_pixels(photo: Tensor) -> Tensor:
 
 
 def as_picture(square: Image.Image | Tensor) -> Image.Image:
-    """A picture of uint8 (H, W, C), or as it is."""
+    """A picture of uint8 (H, W, C) or (H, W), or as it is."""
     if not isinstance(square, Tensor):
         return square
-    return Image.fromarray(square.numpy().squeeze(2) if square.shape[2] == 1 else square.numpy())
+    values = square.numpy()
+    return Image.fromarray(values[..., 0] if values.shape[2:] == (1,) else values)
 
 
 def as_pixels(square: Image.Image | Tensor) -> Tensor:

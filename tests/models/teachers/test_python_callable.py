@@ -184,7 +184,7 @@ def test_a_name_that_does_not_do(module, call):
 
 
 BODIES = {
-    "photos[:, :1]": "gave (2, 1, 24, 20) float32, want (2, 3, 24, 20) float32",
+    "photos[:, :2]": "gave (2, 2, 24, 20) float32, want (2, 3, 24, 20) float32",
     "photos[:1]": "gave (1, 3, 24, 20) float32, want (2, 3, 24, 20) float32",
     "photos.double()": "gave (2, 3, 24, 20) float64, want (2, 3, 24, 20) float32",
     "photos.numpy()": "gave a numpy.ndarray, want a torch.Tensor",
@@ -276,7 +276,7 @@ def test_changed_code_is_another_set(here, module, capsys):
 
 
 def test_commands_end_in_one_line(here, module, capsys):
-    module("def draw(photos):\n    return photos[:, :1]\n")
+    module("def draw(photos):\n    return photos[:, :2]\n")
     words = ["style=custom", "teacher=python", "photos=photos", *SMALL]
     for more, said in (
         ([], "teacher.call: missing"),
