@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import io
-import os
 import sys
 import warnings
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from copy import deepcopy
 from dataclasses import dataclass, replace
 from functools import partial
@@ -27,6 +25,7 @@ from distill.core import onnx_files, sessions
 from distill.core.errors import DistillError
 from distill.core.files import home_path
 from distill.core.onnx_files import count_subnormals, flush_subnormals, load_model
+from distill.core.process import silent
 from distill.export.subject import inference_graph
 from distill.metrics import complexity
 from distill.models import build, zoo
@@ -193,7 +192,7 @@ def traced_graph(network: Teacher, size: int) -> onnx.ModelProto | None:
     buffer = io.BytesIO()
     photo = torch.rand(1, 3, size, size, generator=torch.Generator().manual_seed(0))
     try:
-        with warnings.catch_warnings(), torch.inference_mode(), _silent():
+        with warnings.catch_warnings(), torch.inference_mode(), silent():
             warnings.simplefilter("ignore")
             torch.onnx.export(
                 network, (photo,), buffer,  # type: ignore[arg-type]  # see OnnxExporter
@@ -207,23 +206,6 @@ def traced_graph(network: Teacher, size: int) -> onnx.ModelProto | None:
     except Exception:  # whatever a tracer raises at what it cannot trace
         return None
     return model if np.abs(output - expected).max() <= SAME else None
-
-
-@contextmanager
-def _silent() -> Iterator[None]:
-    """Nothing on the terminal: the tracer prints the whole graph where it fails, from C++."""
-    sys.stdout.flush()
-    copies = [os.dup(standard) for standard in (1, 2)]
-    nowhere = os.open(os.devnull, os.O_WRONLY)
-    try:
-        for standard in (1, 2):
-            os.dup2(nowhere, standard)
-        yield
-    finally:
-        for standard, copy in zip((1, 2), copies, strict=True):
-            os.dup2(copy, standard)
-        for each in (nowhere, *copies):
-            os.close(each)
 
 
 def at_size(model: onnx.ModelProto, size: int) -> onnx.ModelProto:

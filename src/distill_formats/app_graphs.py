@@ -1,7 +1,8 @@
-"""TFLite files and Core ML packages as the rules see them, by their own makers' readers."""
+"""TFLite, Core ML and ExecuTorch files as the rules see them, by their own makers' readers."""
 
 from __future__ import annotations
 
+import json
 import logging
 from collections.abc import Callable
 from pathlib import Path
@@ -9,6 +10,8 @@ from typing import Any
 
 from distill.check.onnx_graph import Graph, Node, Shape, Tensor
 from distill.core.errors import DistillError, extra_package, reason_of
+from distill.core.process import silent
+from distill_formats.executorch import ABOUT_METHOD
 
 
 def _read(path: Path, kind: str, module: str, extra: str, reader: Callable[..., Any]) -> Graph:
@@ -34,6 +37,17 @@ def read_package(path: Path) -> Graph:
     """One node an operation of a Core ML program; `about` has the version and kinds of its ends."""
     logging.getLogger("coremltools").setLevel(logging.ERROR)  # it misses its runtime on Linux
     return _read(path, "Core ML package", "coremltools", "coreml", _core_ml)
+
+
+def read_pte(path: Path) -> Graph:
+    """One node an operator, or a part that a backend runs: its name, in the domain delegate.
+
+    `about` is what distill wrote into the file; empty in other people's.
+    """
+    with silent():
+        return _read(
+            path, "ExecuTorch file", "executorch.exir._serialize._program", "executorch", _pte
+        )
 
 
 def _tflite(path: Path, schema: Any) -> dict[str, Any]:
@@ -77,6 +91,31 @@ def _core_ml(path: Path, ct: Any) -> dict[str, Any]:
     sides = [[*map(_end, e)] for e in (spec.description.input, spec.description.output)]
     about = {"kind": spec.WhichOneof("Type"), "version": str(spec.specificationVersion)}
     return _parts(nodes, sides, about)
+
+
+def _pte(path: Path, package: Any) -> dict[str, Any]:
+    content = path.read_bytes()
+    if content[4:8] != b"ET12":  # the schema of ExecuTorch 1.5.1
+        raise ValueError("no ET12 at its beginning, which ExecuTorch writes and reads")
+    program = package.deserialize_pte_binary(content).program
+    plans = {plan.name: plan for plan in program.execution_plan}
+    about, forward = plans.get(ABOUT_METHOD), plans["forward"]
+    nodes = list[Node]()
+    for step in (each.instr_args for chain in forward.chains for each in chain.instructions):
+        if hasattr(step, "op_index"):
+            operator = forward.operators[step.op_index]
+            name, domain = f"{operator.name}.{operator.overload}".rstrip("."), ""
+        elif hasattr(step, "delegate_index"):
+            name, domain = forward.delegates[step.delegate_index].id, "delegate"
+        else:  # moves of values
+            continue
+        nodes.append(Node(f"{name} {len(nodes)}", name, domain, (), (), {}))
+    sides = [
+        [_tensor(name, tuple(forward.values[number].val.sizes)) for number in numbers]
+        for name, numbers in (("photo", forward.inputs), ("stylized", forward.outputs))
+    ]
+    facts = json.loads(about.values[about.outputs[0]].val.string_val) if about else {}
+    return _parts(nodes, sides, facts)
 
 
 def _parts(nodes: list[Node], sides: list[list[Tensor]], about: dict[str, str]) -> dict[str, Any]:

@@ -25,6 +25,7 @@ from distill.export.snippets import snippets_of
 from distill.models.students.student import Student
 from distill.runs.published_student import PublishedStudent
 from distill_formats.coreml import CoreML
+from distill_formats.executorch import ExecuTorch
 from distill_formats.lens_studio import LensStudio
 from distill_formats.ncnn import Ncnn
 from distill_formats.tflite import TfLite
@@ -51,6 +52,8 @@ TFLITE_ENDS = [  # a conversion takes half a minute
 CONVERTER = os.environ.get("DISTILL_LITERT_PYTHON")
 STAND_INS = Path(__file__).with_name("stand_ins")  # for Apple's, Android's and Snap's classes
 CASES = [
+    (ExecuTorch, {}),
+    (ExecuTorch, {"size": (72, 100), "input": "uint8_nhwc", "batch": 2}),
     (Ncnn, {"size": (72, 100)}),
     (TfLite, {"size": (72, 100), "input": "uint8_nhwc"}),
     (Ncnn, {}),
@@ -68,6 +71,8 @@ def test_every_format_in_its_own_runtime(format_, asked, shipped, tmp_path):
     if format_ is Ncnn:
         for package in ("pnnx", "ncnn"):
             pytest.importorskip(package, reason="the extra distill[ncnn] is not installed")
+    if format_ is ExecuTorch:
+        pytest.importorskip("executorch", reason="the extra distill[executorch] is not installed")
     if format_ is TfLite:
         if not CONVERTER:
             pytest.skip("no DISTILL_LITERT_PYTHON, an interpreter with litert-torch")
@@ -199,6 +204,7 @@ def test_swift_s_snippet_fits_the_types(asked, tmp_path):
         (Ncnn, {"batch": 2}, "ncnn: takes one picture"),
         (Ncnn, {"input": "float_nhwc"}, "ncnn: its Mat has channels first"),
         (CoreML, {"batch": 2}, "coreml: a picture is one; exporter.input=float_nchw"),
+        (ExecuTorch, {"dynamic": True}, "executorch: holds one size"),
         (TfLite, {"dynamic": True}, "tflite: holds one size"),
         (LensStudio, {"batch": 2}, "lens_studio: a camera gives one picture"),
     ],
@@ -277,7 +283,9 @@ GIVEN: list[dict] = [{}, {"dynamic": True}, {"input": "float255_nchw"}]
 KINDS = [(kind, given) for kind in (Ncnn, CoreML) for given in GIVEN]
 
 
-@pytest.mark.parametrize(("format_", "asked"), [*KINDS, (TfLite, {}), (TfLite, GIVEN[2])])
+@pytest.mark.parametrize(
+    ("format_", "asked"), [*KINDS, (ExecuTorch, {}), (TfLite, {}), (TfLite, GIVEN[2])]
+)
 def test_no_snippet_has_a_gap(format_, asked):
     about = '{"style": "s", "version": "1"}'
     texts = snippets_of(format_(), OnnxExporter(size=SIDES, about=about, **asked), 4)
@@ -319,7 +327,7 @@ def test_the_graph_that_goes_to_another_interpreter(told):
     torch.testing.assert_close(made, output_of(told.folded, astronaut()))
 
 
-@pytest.mark.parametrize("converted", [CoreML, Ncnn, TfLite])
+@pytest.mark.parametrize("converted", [CoreML, ExecuTorch, Ncnn, TfLite])
 def test_a_thumbnail_of_any_size_is_refused(converted, told):
     other = replace(told, exporter=replace(told.exporter, dynamic=True, opset=18))
     expected = rf"^{converted.name}: has no resize of any size .* take exporter.size="

@@ -152,8 +152,8 @@ def test_int8_keeps_its_limit(told, tmp_path):
     assert psnr(got, output_of(told.folded, astronaut())) >= Int8.least[0]
 
 
-@pytest.mark.parametrize("sides", [(64, 96), (512, 320)])
-def test_a_thumbnail_by_two_products(told, sides):
+@pytest.mark.parametrize("sides", [(64, 96), (512, 320), (512, 256), (768, 1024)])
+def test_a_thumbnail_by_products_or_a_strided_convolution(told, sides):
     photo = picture(*sides)
     assert isinstance(told.folded, Student)
     made = Thumbnailed(told.folded, sides)(photo)

@@ -10,7 +10,8 @@ import platform
 import re
 import signal
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 
@@ -136,3 +137,20 @@ def _usable() -> list[int]:
     if hasattr(os, "sched_getaffinity"):
         return sorted(os.sched_getaffinity(0))
     return list(range(os.cpu_count() or 1))
+
+
+@contextmanager
+def silent() -> Iterator[None]:
+    """Nothing on the terminal, of what libraries write from C++ too."""
+    sys.stdout.flush()
+    copies = [os.dup(standard) for standard in (1, 2)]
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    try:
+        for standard in (1, 2):
+            os.dup2(nowhere, standard)
+        yield
+    finally:
+        for standard, copy in zip((1, 2), copies, strict=True):
+            os.dup2(copy, standard)
+        for each in (nowhere, *copies):
+            os.close(each)

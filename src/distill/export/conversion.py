@@ -229,10 +229,11 @@ def _row(
     files = [p for path in paths for p in (path, *path.rglob("*")) if p.is_file()]
     sizes = sum(path.stat().st_size for path in files), sum(map(compressed_size, files))
     if output is None:
-        return FormatRow(each.name, each.files, *sizes)
+        return FormatRow(each.name, each.files, *sizes, note=each.note)
     same, target = psnr(output, expected), held_out.target
     like = None if target is None else float(psnr(over_white(output), over_white(target)).mean())
     ms, against = times[each.name].median, ratio(times[each.name], times["onnx"])
     interval = against.median, against.low, against.high
     both = float(same.mean()), float(same.min())
-    return FormatRow(each.name, each.files, *sizes, *both, like, ms, interval, each.least)
+    figures = *sizes, *both, like, ms, interval, each.least
+    return FormatRow(each.name, each.files, *figures, note=each.note)

@@ -61,6 +61,7 @@ class Format:
     default_form: ClassVar[FormName] = "float_nchw"  # of input and output
     names: ClassVar[tuple[str, str]] = ("photo", "stylized")  # of its input and output
     least: ClassVar[tuple[float, float] | None] = None
+    note: str = ""  # what the report says of it beside figures, when it is made
 
     def __init_subclass__(cls) -> None:
         # Formats of other packages may have the names of earlier versions.

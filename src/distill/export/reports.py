@@ -86,7 +86,8 @@ class FormatRow:
     """One format. `ms` and the PSNRs are None where nothing here runs it.
 
     PSNRs are in dB, to the float network's output (`mean`, `worst`) and to the target (`teacher`);
-    `times_float` is its time over float32's with a 95 % interval. `problem` is why it was not made.
+    `times_float` is its time over float32's with a 95 % interval. `problem` is why it was not made,
+    `note` what is to be known of it.
     """
 
     format: str
@@ -100,6 +101,7 @@ class FormatRow:
     times_float: tuple[float, float, float] | None = None
     least: tuple[float, float] | None = None
     problem: str = ""
+    note: str = ""
 
     @property
     def short(self) -> bool:
@@ -122,7 +124,7 @@ class FormatRow:
             words = f"{'smaller' if smaller else 'not smaller'}; no runtime here"
         if self.least and self.short:
             words += f"; short of {self.least[0]:g} dB mean, {self.least[1]:g} worst"
-        return words
+        return f"{words}; {self.note}" if self.note else words
 
 
 @dataclass(frozen=True)

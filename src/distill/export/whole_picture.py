@@ -61,24 +61,40 @@ class OnePass(WholePictureStudent):
 
 
 class Thumbnailed(WholePictureStudent):
-    """A student with statistics, for photos of one size: its thumbnail by two matrix products.
+    """A student with statistics, for photos of one size: its thumbnail in plain operators.
 
-    Each row of a matrix holds the weights of an antialiased resize, as `thumbnail_of` has them, for
-    formats without that operator.
+    They have the weights of an antialiased resize, as `thumbnail_of` has them. Where 256 divides
+    the sides it is a strided convolution, and `border` makes up for what a kernel lacks there;
+    elsewhere it is two matrix products.
     """
-
-    rows: Tensor
-    columns: Tensor
 
     def __init__(self, student: nn.Module, sides: tuple[int, int]) -> None:
         super().__init__(student)
-        for name, side in zip(("rows", "columns"), sides, strict=True):
-            one = torch.eye(side)[None, None]
-            weights = F.interpolate(one, (THUMBNAIL, side), mode="bilinear", antialias=True)[0, 0]
-            self.register_buffer(name, weights if name == "rows" else weights.T.contiguous())
+        rows, columns = (
+            F.interpolate(
+                torch.eye(side)[None, None], (THUMBNAIL, side), mode="bilinear", antialias=True
+            )[0, 0]
+            for side in sides
+        )
+        self.strides = tuple(side // THUMBNAIL for side in sides)
+        self.strided = not any(side % THUMBNAIL for side in sides)
+        if self.strided:
+            middle = [each[THUMBNAIL // 2] for each in (rows, columns)]
+            kernel = torch.outer(*(line[line != 0] for line in middle))
+            border = torch.outer(*(each.amax(1) for each in (rows, columns))) / kernel.amax()
+            first, second = kernel.repeat(3, 1, 1, 1), border[None, None]
+        else:
+            first, second = rows, columns.T.contiguous()
+        self.register_buffer("first", first)
+        self.register_buffer("second", second)
 
     def forward(self, photo: Tensor) -> Tensor:  # type: ignore[override]
-        thumbnail = torch.matmul(torch.matmul(self.rows, photo), self.columns)
+        first, second = self.get_buffer("first"), self.get_buffer("second")
+        if self.strided:
+            padding = [stride // 2 for stride in self.strides]
+            thumbnail = F.conv2d(photo, first, None, self.strides, padding, groups=3) * second
+        else:
+            thumbnail = torch.matmul(torch.matmul(first, photo), second)
         assert self.statistics is not None
         return self.stylize(photo, self.summarise(thumbnail, self.encoder(thumbnail)[-1]))
 

@@ -1,0 +1,158 @@
+"""ExecuTorch: nothing outside XNNPACK, the same picture, versions and bad files in one line."""
+
+import json
+import os
+import subprocess
+from dataclasses import replace
+from importlib import metadata
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+import torch.nn.functional as F
+from onnx import helper, numpy_helper
+from torch import Tensor, nn
+
+from distill.check.check_report import check
+from distill.core.errors import DistillError
+from distill.export.conversion import _make
+from distill.export.onnx import OnnxExporter
+from distill.export.snippets import snippets_of
+from distill_formats import executorch_profile
+from distill_formats.executorch import ExecuTorch, in_xnnpack
+from distill_formats.executorch_profile import PROFILE
+from support.device_graphs import build, clean, picture, save, weight
+
+TORCH = torch.ops.aten
+APP = os.environ.get("DISTILL_REACT_NATIVE", "")
+ABOUT = '{"style": "s", "version": "1"}'
+
+
+class Enlarging(nn.Module):
+    """Nearest ×2 and ×(3, 2), one by no whole number; transposed convolutions of three kinds."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.wide, self.lapping = (
+            nn.Conv2d(3, 4, 3, padding=1),
+            nn.ConvTranspose2d(3, 3, 3, 2, 1, 1),
+        )
+        self.patches = nn.ConvTranspose2d(4, 3, 2, 2)
+        self.lines = nn.ConvTranspose2d(3, 2, (1, 2), (1, 2), bias=False)
+
+    def forward(self, photo: Tensor) -> Tensor:
+        x = F.interpolate(self.wide(photo), scale_factor=2.0, mode="nearest")
+        x = F.interpolate(torch.relu(x), scale_factor=(3.0, 2.0), mode="nearest")
+        return F.interpolate(self.lines(self.lapping(self.patches(x))), (97, 200), mode="nearest")
+
+
+def test_enlarging_in_operators_of_xnnpack_is_exact():
+    torch.manual_seed(0)
+    network, photo = Enlarging().eval(), torch.rand(2, 3, 4, 6)
+    graph = in_xnnpack(torch.export.export(network, (photo,)).module(check_guards=False))
+    used = [node.target for node in graph.graph.nodes if node.op == "call_function"]
+    assert used.count(TORCH.upsample_nearest2d.vec) == 1
+    assert used.count(TORCH.conv_transpose2d.input) == 1
+    torch.testing.assert_close(graph(photo), network(photo), atol=1e-6, rtol=0)
+
+
+class Mirrored(nn.Module):
+    """Its one operator that XNNPACK lacks turns the picture round."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.layer = nn.Conv2d(3, 3, 3, padding=1)
+
+    def forward(self, photo: Tensor) -> Tensor:
+        return torch.sigmoid(self.layer(photo).flip(3))
+
+
+@pytest.fixture
+def mirrored(source):
+    pytest.importorskip("executorch", reason="the extra distill[executorch] is not installed")
+    exporter = replace(source.exporter, size=32)
+    return replace(source, folded=Mirrored().eval(), exporter=exporter)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("source", ["detail"], indirect=True)
+def test_what_stays_outside_is_named_with_the_version(mirrored, tmp_path, monkeypatch):
+    made = ExecuTorch()
+    made.convert(mirrored, tmp_path)
+    version = metadata.version("executorch").partition("+")[0]
+    said = json.loads((tmp_path / "student.pte.json").read_text())
+    assert said["executorch"] == version
+    assert said["outside"] == {"aten.flip.default": 1}
+    assert said["terms"] == json.loads(json.dumps(mirrored.description.terms))
+    assert made.note == f"ExecuTorch {version}; outside XNNPACK: 1 aten.flip.default"
+    photo, run = torch.rand(1, 3, 32, 32), made.open(tmp_path)
+    assert run is not None
+    torch.testing.assert_close(
+        torch.from_numpy(run(photo.numpy())), mirrored.folded(photo).detach(), atol=1e-5, rtol=0
+    )
+    result = check(tmp_path / "student.pte", PROFILE)
+    assert result.ok
+    assert result.graph.inputs[0].shape == (1, 3, 32, 32)
+    assert {each.what for each in result.all_findings} == {
+        "aten::flip.out is in no backend's part",
+        f"of ExecuTorch {version}",
+    }
+    monkeypatch.setattr(executorch_profile, "version", lambda _: "1.0.0")
+    (newer,) = check(tmp_path / "student.pte", PROFILE).findings
+    assert newer.what == f"of ExecuTorch {version}; here is 1.0.0"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("content", [b"", b"onnx" * 9, b"\x08\0\0\0ET13" + b"\0" * 99])
+def test_other_files_are_one_line(content, tmp_path):
+    pytest.importorskip("executorch", reason="the extra distill[executorch] is not installed")
+    (tmp_path / "a.pte").write_bytes(content)
+    error = check(tmp_path / "a.pte", PROFILE).error
+    assert "a.pte: not a readable ExecuTorch file (no ET12 at its beginning" in error
+    assert "\n" not in error
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("source", ["detail"], indirect=True)
+def test_an_operator_without_a_kernel_is_one_line(mirrored, tmp_path):
+    class Odd(nn.Module):
+        def forward(self, photo: Tensor) -> Tensor:
+            return torch.fft.fft2(photo).abs()
+
+    with pytest.raises(DistillError, match=r"^executorch: its converter failed .*fft") as caught:
+        _make(ExecuTorch(), replace(mirrored, folded=Odd()), tmp_path, torch.rand(1, 3, 32, 32))
+    assert "\n" not in str(caught.value)
+
+
+def test_what_xnnpack_leaves_of_an_onnx_file(tmp_path):
+    assert check(save(clean(), tmp_path), PROFILE).all_findings == []
+    nodes = [
+        helper.make_node("InstanceNormalization", ["x", "s", "b"], ["n"], "norm"),
+        helper.make_node(
+            "Resize", ["n", "", "", "sides"], ["y"], "smaller", antialias=1, mode="linear"
+        ),
+    ]
+    sides = numpy_helper.from_array(np.array([1, 4, 4, 4]), "sides")
+    model = build(
+        nodes, [weight("s", 4), weight("b", 4), sides], 18, outputs=[picture("y", 1, 4, 4, 4)]
+    )
+    found = check(save(model, tmp_path), PROFILE).all_findings
+    assert {(each.level, each.node) for each in found} == {("note", "norm"), ("note", "smaller")}
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not APP, reason="no DISTILL_REACT_NATIVE, a folder with its node_modules")
+def test_react_native_s_snippet_fits_the_types(tmp_path):
+    """Against react-native-executorch itself, which comes with 220 MB of React Native."""
+    code = snippets_of(ExecuTorch(), OnnxExporter(size=(64, 96), about=ABOUT), 3)["tsx"]
+    (tmp_path / "code.tsx").write_text(code)
+    (tmp_path / "node_modules").symlink_to(Path(APP) / "node_modules")
+    command = (
+        "node node_modules/typescript/bin/tsc --noEmit --strict --skipLibCheck --jsx react-jsx"
+    )
+    options = "--module esnext --moduleResolution bundler --target es2022 --types react code.tsx"
+    done = subprocess.run(
+        [*command.split(), *options.split()], cwd=tmp_path, capture_output=True, text=True
+    )
+    assert done.returncode == 0, done.stdout
