@@ -31,8 +31,8 @@ DEFAULTS = (None, [1, 1], [0, 0], [0, 0], 1, [1, 1])
 class ExecuTorch(ConvertedFormat):
     """STEM.pte, and STEM.pte.json, which says what it is.
 
-    A .pte file runs in the ExecuTorch that wrote it and in newer ones, not in older ones, so the
-    file, the JSON and the report name that version. The report also names the operators that
+    A .pte file runs in the release of ExecuTorch that wrote it and in the next, not in older ones,
+    so the file, the JSON and the report name that version. The report also names the operators that
     XNNPACK leaves to ExecuTorch's own kernels.
     """
 

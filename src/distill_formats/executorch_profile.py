@@ -37,17 +37,17 @@ ABSENT = Cause(
     "ExecuTorch's registry of kernels, on this machine",
     "export without it",
 )
-FORWARD = 'ExecuTorch, "API Life Cycle and Deprecation Policy" (read 2026-11): older files only'
+FORWARD = 'ExecuTorch, "Runtime Compatibility Policy" (runtime/COMPATIBILITY.md, read 2026-11)'
 NEWER = Cause(
-    "a runtime reads files of its own version and of older ones",
+    "a runtime reads files of its own release and of the one before, not of newer ones",
     FORWARD,
     "pip install -U executorch, and an app with that runtime",
 )
 WRITTEN = Cause(NEWER.why, FORWARD, "an app's runtime may not be older", "note")
 ELSEWHERE = Cause(
     "only an app whose runtime has this backend runs it",
-    'ExecuTorch, "Backends" (read 2026-11)',
-    "distill.export formats=[executorch] is for XNNPACK, which runs everywhere",
+    "the file names it",
+    "distill.export formats=[executorch] is for XNNPACK alone",
     "note",
 )
 
