@@ -161,7 +161,8 @@ class PairSets(TextFiles):
         self._build(drop, restore)
 
     def _build(self, drop: Path | None, restore: Path | None = None) -> None:
-        made = (self._photos, Negatives(), self._manifest, Path("set"))
+        maker = Negatives()
+        made = (self._photos, maker, self._manifest, PairStore(Path("set"), maker.folders))
         report_takedown(Path("set"), build_set(*made, drop=drop, restore=restore).newly, Path("."))
 
 

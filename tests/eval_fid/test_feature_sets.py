@@ -12,7 +12,8 @@ from distill.config.settings.commands import EvalFid
 from distill.core.errors import DistillError
 from distill.data.photos import Photo, find_photos
 from distill.eval_fid import feature_sets, paired_scores, run_scores
-from distill.eval_fid.feature_sets import features_of_files, features_of_set
+from distill.eval_fid.feature_sets import features_of_files, features_of_set, interval
+from distill.metrics import frechet
 from distill.metrics.features import BATCH
 from support.feature_networks import Corner
 
@@ -179,3 +180,12 @@ def test_two_folders_have_one_result_with_and_without_what_is_kept(folder, tmp_p
     assert sum(networks[2].seen) == 20
     assert cold["pictures"] == [21, 21]
     assert cold["distances"]["a against b"]["value"] > 0
+
+
+def test_an_interval_that_is_no_number_is_none():
+    """Of two pictures a resample may hold one alone: it is compared with none."""
+    a, b = np.random.default_rng(0).normal(size=(2, 2, 3))
+    ends = [interval(frechet.kid_interval, a, b, rounds=1, seed=seed) for seed in range(20)]
+    assert None in ends
+    assert all(each is None or np.isfinite(each).all() for each in ends)
+    assert len({*map(str, ends)}) > 1

@@ -79,13 +79,15 @@ def per_picture(
 def interval(
     method: Callable[..., tuple[float, float]], *values: Values, rounds: int, **options: Any
 ) -> list[float] | None:
-    """The ends of a 95 % interval by that many resamples; None without any, or of one picture or
-    one of the `groups`."""
+    """The ends of a 95 % interval by that many resamples; None without any, of one picture or one
+    of the `groups`, or where it is not a number."""
     groups = options.get("groups")
     each = groups if isinstance(groups, tuple) else (groups,) * len(values)
     counts = [len(v) if g is None else len(set(g)) for v, g in zip(values, each, strict=True)]
-    enough = rounds and min(counts) > 1
-    return list(method(*values, rounds=rounds, **options)) if enough else None
+    if not rounds or min(counts) < 2:
+        return None
+    ends = method(*values, rounds=rounds, **options)
+    return list(ends) if np.isfinite(ends).all() else None
 
 
 def mean_row(values: Values, **how: Any) -> Row:

@@ -184,7 +184,8 @@ def kid_interval(
     groups: tuple[Groups, Groups] = (None, None),
     kernel: Kernel = polynomial,
 ) -> tuple[float, float]:
-    """Interval of the kernel distance, pictures or `groups` resampled, `paired` as in `kid`.
+    """Interval of the kernel distance, pictures or `groups` resampled, `paired` as in `kid`; NaN
+    where no resample holds two pictures.
 
     A picture that is in it twice is never compared with its copy: that would count as two different
     pictures that look alike, and lift every resample. So the resamples lie around the plain figure.
@@ -225,6 +226,8 @@ def counts_of(count: int, rounds: int, rng: np.random.Generator, groups: Groups 
 
 
 def _interval(values: Array, level: float) -> tuple[float, float]:
+    if not len(values):
+        return np.nan, np.nan
     low, high = np.quantile(values, [(1 - level) / 2, (1 + level) / 2])
     return float(low), float(high)
 
