@@ -13,7 +13,7 @@ from distill.config.settings.networks import StyleSettings
 
 @dataclass(frozen=True, kw_only=True)
 class Benchmark(Settings):
-    """distill.benchmark; `inputs` are no setting but what stands beside the settings."""
+    """distill.benchmark; `inputs` are the words without a `=`, no setting."""
 
     not_used = frozenset({"gka_layers"})  # of a teacher
 

@@ -149,6 +149,6 @@ def _without_overlap(
     if weight.op != "get_attr" or others != [times, *DEFAULTS[2:]]:
         return None
     kernel = attrgetter(weight.target)(module).detach()
-    given = bias and attrgetter(bias.target)(module).detach()
-    plain = torch.zeros(kernel.shape[1]) if given is None else given
-    return (kernel, plain) if [*kernel.shape[2:]] == times else None
+    zeros = torch.zeros(kernel.shape[1])
+    offset = zeros if bias is None else attrgetter(bias.target)(module).detach()
+    return (kernel, offset) if [*kernel.shape[2:]] == times else None

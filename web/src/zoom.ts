@@ -17,7 +17,7 @@ export class Zoom {
   private readonly slider = $<HTMLInputElement>("zoom");
   private readonly fingers = new Map<number, PointerEvent>();
 
-  /** `changed` is told the scale. */
+  /** `changed` is called with the scale. */
   constructor(private readonly changed: (scale: number) => void) {
     const { viewer, slider, fingers } = this;
     const options = { passive: false };

@@ -115,7 +115,7 @@ class OnnxStudent:
             self._session = open_session(runnable, self._threads, provider)
 
     def summary(self, photo: np.ndarray) -> np.ndarray:
-        """What it is told of whole pictures, (N, 3, H, W) of any size: (N, 64, 1, 1)."""
+        """Summaries (N, 64 or more, 1, 1) of whole pictures (N, 3, H, W) of any size."""
         if self._thumbnail:  # bilinear and antialiased, as the student's own
             channels = (Image.fromarray(channel) for each in photo for channel in each)
             small = [np.asarray(c.resize(self._thumbnail, BILINEAR)) for c in channels]

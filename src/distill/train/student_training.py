@@ -117,12 +117,12 @@ def check(settings: Train) -> None:
         others = ("trained_run.", "onnx_teacher.", "python_callable.")
         ours = tuple(f"distill.models.teachers.{each}" for each in others)
         may = settings.teacher["_target_"].startswith(ours) or nodes.is_own(settings.teacher)
-        given = channels_of(load_teacher(settings.style, settings.teacher)) if may else 3
-        if given != settings.channels:
+        taught = channels_of(load_teacher(settings.style, settings.teacher)) if may else 3
+        if taught != settings.channels:
             kind = {1: "grey", 3: "RGB", 4: "RGBA"}
             raise DistillError(
-                f"channels={settings.channels}: the teacher's output is {kind[given]}; set "
-                f"channels={given}, or name pairs of your own with data.root=DIR whose targets "
+                f"channels={settings.channels}: the teacher's output is {kind[taught]}; set "
+                f"channels={taught}, or name pairs of your own with data.root=DIR whose targets "
                 f"are {kind[settings.channels]}"
             )
 

@@ -130,7 +130,7 @@ class TakesOnnxFiles(Settings):
 
 @dataclass(frozen=True, kw_only=True)
 class Stylize(TakesOnnxFiles):
-    """distill.stylize; `inputs` are no setting but what stands beside the settings."""
+    """distill.stylize; `inputs` are the words without a `=`, no setting."""
 
     style: ShippedStudent
     model: PathText | None = setting("a student of your own: .onnx, .ckpt or .safetensors")
@@ -193,7 +193,7 @@ class Stylize(TakesOnnxFiles):
 
 @dataclass(frozen=True, kw_only=True)
 class CheckSettings(Settings):
-    """distill.check; `inputs` are no setting but what stands beside the settings."""
+    """distill.check; `inputs` are the words without a `=`, no setting."""
 
     profile: Annotated[Node, Given()] = setting("the device")
     report: Annotated[Node, Given()] | None = setting(
