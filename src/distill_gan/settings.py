@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Annotated, Any, Literal, Self
 
-from pydantic import BeforeValidator, Field, NonNegativeFloat, NonNegativeInt
+from pydantic import AfterValidator, BeforeValidator, Field, NonNegativeFloat, NonNegativeInt
 from pydantic_core import PydanticCustomError
 
 from distill.config.settings.base import Direction, Given, Node, PathText, Positive, setting
@@ -30,6 +30,18 @@ def _no_search(lr: Any) -> Any:
             "adversarial training has no loss to monitor; set a rate (lr=2e-4 is the papers')",
         )
     return lr
+
+
+Share = Annotated[float, Field(ge=0, le=1)]
+
+
+def _not_empty(box: tuple[float, float, float, float]) -> tuple[float, float, float, float]:
+    if box[0] >= box[2] or box[1] >= box[3]:
+        raise PydanticCustomError("box", "want [left,top,right,bottom] with an area")
+    return box
+
+
+Box = Annotated[tuple[Share, Share, Share, Share], AfterValidator(_not_empty)]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -94,6 +106,20 @@ class Pix2PixTrain(Adversarial):
     data: PairedDataConfig
     l1: NonNegativeFloat = setting(
         "weight of the difference to the target, beside the discriminator's loss of 1"
+    )
+    features: NonNegativeFloat = setting(
+        "weight of the difference of VGG's activations, 0: none", default=0.0
+    )
+    features_side: Annotated[int, Field(ge=16)] | None = setting(
+        "pixels a side of the crops that it reads; null: whole pictures", default=64
+    )
+    style_backbone: Literal["auto", "vgg16", "vgg19_relu3_1"] = setting(
+        "VGG of it; auto: the one whose weights exist", default="auto"
+    )
+    parts: tuple[Box, ...] = setting(
+        "boxes [left,top,right,bottom], as shares of the picture, that have discriminators of "
+        "their own and count twice: eyes and mouth where faces are cropped alike",
+        default=(),
     )
 
 
