@@ -8,13 +8,17 @@ from functools import partial
 from typing import Any
 
 import pytorch_lightning as pl
+import torch
 from torch import nn
 from torch.optim.lr_scheduler import ReduceLROnPlateau
 
 from distill.core import nodes
 from distill.core.errors import DistillError, counted
+from distill.core.files import home_path
 from distill.core.nodes import Node
+from distill.core.state_dicts import usable
 from distill.data.datamodule import DistillData
+from distill.models.network_file import problems_of
 from distill.models.students.student import Student
 from distill.runs.run_folder import Run
 from distill.train.ending import tell_finished
@@ -44,6 +48,8 @@ def train(
         return
     pl.seed_everything(settings.seed, verbose=False)
     adversarial = module(settings)
+    if settings.init and checkpoint is None:
+        start_from(adversarial, settings.init)
     # Optimiser and schedule are built once, which shows a bad value at once.
     optimizer = adversarial.make_optimizer(adversarial.generators[0].parameters(), adversarial.lr)
     schedule = adversarial.make_schedule(optimizer, 1, 1) or {}
@@ -116,6 +122,27 @@ def measured_distance(settings: Adversarial, pictures: DistillData) -> Distance 
         if settings.distance != "none":
             raise
     return Distance.of(settings.distance)
+
+
+def start_from(module: AdversarialModule, init: str) -> None:
+    """Give generators and discriminators the weights of another run's checkpoint.
+
+    Raises DistillError for a file that is none, and for other networks than the module's.
+    """
+    checkpoint = home_path(init)
+    if not checkpoint.is_file():
+        raise DistillError(
+            f"init={init}: no such file; name a checkpoint, RUN/checkpoints/last.ckpt"
+        )
+    with problems_of(checkpoint, "checkpoint of distill.train"):
+        state = torch.load(checkpoint, map_location="cpu", weights_only=True)["state_dict"]
+    shapes = [{n: v.shape for n, v in each.items()} for each in (state, module.state_dict())]
+    if shapes[0] != shapes[1]:
+        raise DistillError(
+            f"init={init}: other networks than this run's; set recipe=, generator=, "
+            "discriminator=, channels= and parts= as they were, or leave init out"
+        )
+    module.load_state_dict(usable(state, checkpoint.name), strict=False)  # without a frozen VGG
 
 
 def common(settings: Adversarial) -> dict[str, Any]:

@@ -16,6 +16,7 @@ from distill.export import __main__ as export
 from distill.metrics import frechet
 from distill.stylize.stylizing import open_student
 from distill.train import __main__ as train
+from distill_gan import pix2pix
 from distill_gan.cyclegan import cyclegan_module
 from distill_gan.distance import Distance
 from distill_gan.pix2pix import pix2pix_module
@@ -287,6 +288,54 @@ def test_with_pairs_the_best_checkpoint_goes_by_them(folders, monkeypatch):
     assert "val/l1" in observed_by("pix2pix-pairs")
 
 
+def test_a_part_counts_again_and_has_a_discriminator_of_its_own():
+    module = made_by("recipe=pix2pix", "parts=[[0.25,0.5,0.75,1]]")
+    picture = torch.zeros(1, 3, 64, 64)
+    picture[..., 32:, 16:48] = 0.5  # the box exactly
+    whole, part = module.views(picture)
+    assert whole is picture
+    assert part.shape == (1, 3, 32, 32)
+    assert (part == 0.5).all()
+    first, second = module.discriminators
+    assert {p.shape for p in first.parameters()} == {p.shape for p in second.parameters()}
+    assert not torch.equal(next(first.parameters()), next(second.parameters()))
+
+
+def test_a_run_starts_with_the_networks_of_another(folders, monkeypatch, capsys):
+    monkeypatch.setattr(pix2pix, "FeatureDistance", lambda *_, **__: Doubled())
+    wide = [*PIX2PIX, "data.size=64", "data.crop_size=64", "parts=[[0,0,1,0.5]]", "features=3"]
+    assert run(train, *wide, *LENGTH, "run=first") == 0
+    state = saved("first")["state_dict"]
+    assert {name.split(".")[0] for name in state} == {
+        "generator", "discriminator", "part_discriminators",
+    }  # fmt: skip
+    with Path("runs/first/metrics.csv").open() as stream:
+        logged = [row for row in csv.DictReader(stream) if row["train/features"]]
+    assert float(logged[0]["train/features"]) == 2.0
+    start = "init=runs/first/checkpoints/last.ckpt"
+    # A rate so low that the weights stay what they were.
+    assert run(train, *wide, start, "trainer.max_steps=1", "lr=1e-30", "run=second") == 0
+    after = saved("second")["state_dict"]
+    assert all(torch.equal(v, after[n]) for n, v in state.items() if n.endswith("weight"))
+    capsys.readouterr()
+    assert run(train, *PIX2PIX, start, "trainer.max_steps=1", "run=third") == 1
+    assert "other networks than this run's" in capsys.readouterr().err
+    assert run(train, *PIX2PIX, "init=nowhere.ckpt", "trainer.max_steps=1", "run=third") == 1
+    assert "init=nowhere.ckpt: no such file" in capsys.readouterr().err
+    assert not Path("runs/third/config.yaml").exists()
+
+
+class Doubled(torch.nn.Module):
+    """In place of a VGG that is not there."""
+
+    def __init__(self):
+        super().__init__()
+        self.vgg = torch.nn.Conv2d(3, 3, 1).requires_grad_(False)
+
+    def forward(self, output, target):
+        return 2.0 + 0.0 * output.mean()
+
+
 @pytest.mark.campaign
 def test_the_student_as_a_generator(folders):
     student = ["generator=student", "generator.build.encoder.weights=none"]
@@ -339,6 +388,7 @@ WRONG = [
     (PIX2PIX, "generatr=unet", "generatr: no such setting; did you mean generator?"),
     (PIX2PIX, "decoder=detail", "decoder: no such setting"),
     (PIX2PIX, "l1=-1", "l1=-1"),
+    (PIX2PIX, "parts=[[0.5,0,0.5,1]]", "parts=[0.5, 0, 0.5, 1]: want [left,top,right,bottom]"),
     (["recipe=cyclegan"], "data=pairs", "data.kind='pairs': input should be 'unpaired'"),
     (CYCLEGAN, "data=pairs", "data.size: no such setting here; it goes with recipe=pix2pix or"),
     (CYCLEGAN, "data.root=domains/A", "data.root=domains/A: no two folders of pictures in it"),
