@@ -102,8 +102,8 @@ def load(student: str | Path | Run = "hayao", **settings: Any) -> Stylizer:
 
     chosen = compose.from_keywords("stylize", Stylize, {}, settings)
     path = _file_of(student)
-    found = stylizing.open_student(path, chosen.threads, chosen.direction, chosen.device, chosen)
-    return Stylizer(found, chosen, str(student))
+    network = stylizing.open_student(path, chosen.threads, chosen.direction, chosen.device, chosen)
+    return Stylizer(network, chosen, str(student))
 
 
 def label_photos(
@@ -128,18 +128,18 @@ def label_photos(
     from distill.prepare import labelling
 
     named: dict[str, Any] = {"photos": photos, "data.root": out, "style": teacher}
-    own = None
+    custom = None
     if isinstance(teacher, Teacher):
-        own = trial(teacher, f"teacher {type(teacher).__name__}")
+        custom = trial(teacher, f"teacher {type(teacher).__name__}")
     elif not isinstance(teacher, str) and not callable(teacher):
-        said = f"teacher: a {type(teacher).__name__}"
-        raise DistillError(f"{said}; want a style, a Teacher or a function of a module")
+        reason = f"teacher: a {type(teacher).__name__}"
+        raise DistillError(f"{reason}; want a style, a Teacher or a function of a module")
     if not isinstance(teacher, str):
         name = str(getattr(teacher, "__qualname__", type(teacher).__name__))
         named |= {"style": "own", "style.name": name.lower()}
-        own = own or CallTeacher(f"{teacher.__module__}:{name}")
+        custom = custom or CallTeacher(f"{teacher.__module__}:{name}")
     return Path(
-        str(labelling.carry_out(compose.from_keywords("prepare", Prepare, named, settings), own))
+        str(labelling.carry_out(compose.from_keywords("prepare", Prepare, named, settings), custom))
     )
 
 
@@ -212,8 +212,8 @@ def student_network(student: str | Path | Run | None = None, **settings: Any) ->
         student, settings = None, {"student": student, **settings}
     if student is None:
         chosen = compose.from_keywords("train", Train, _OF_LOADER, settings)
-        said = replace(description(chosen), terms=terms_of_run(chosen).plain())
-        return PublishedStudent(said, new_student(chosen)).train()
+        about = replace(description(chosen), terms=terms_of_run(chosen).plain())
+        return PublishedStudent(about, new_student(chosen)).train()
     name_plugins(settings.pop("plugins", ()))
     if settings:
         raise DistillError(f"{min(settings)}: is for a new student, and {student} is as it is")

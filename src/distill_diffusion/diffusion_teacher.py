@@ -34,7 +34,7 @@ ARGUMENTS = {
     "controlnet_scale": "controlnet_conditioning_scale",
 }
 TYPED = {argument: f"teacher.{ours}" for ours, argument in ARGUMENTS.items()}
-OWN = {"image", "control_image", "generator", "output_type", "height", "width", "max_area"}
+RESERVED = {"image", "control_image", "generator", "output_type", "height", "width", "max_area"}
 DTYPES = {name: getattr(torch, name) for name in ("float32", "float16", "bfloat16")}
 
 
@@ -116,7 +116,7 @@ class DiffusionTeacher(Teacher):
         self.dtype, self.offload, self.safety_checker = dtype, offload, safety_checker
         self.arguments = {ARGUMENTS[key]: v for key, v in settings.items() if v is not None}
         for key in more or {}:
-            if key in TYPED or key in OWN:
+            if key in TYPED or key in RESERVED:
                 instead = f"say {TYPED[key]}" if key in TYPED else "it is set for each picture"
                 raise DistillError(f"teacher.more.{key}: {instead}; leave it out")
         self.arguments |= more or {}
@@ -296,7 +296,7 @@ class DiffusionTeacher(Teacher):
         """Raises DistillError for settings that this pipeline does not take, or needs."""
         if self.controlnet is None and "controlnet_conditioning_scale" in self.arguments:
             raise DistillError("teacher.controlnet_scale: without teacher.controlnet; leave it out")
-        pipeline_files.check_taken(self.kind, TYPED, self.arguments)
+        pipeline_files.check_known(self.kind, TYPED, self.arguments)
         if "prompt" in self._call_takes and "prompt" not in self.arguments:
             raise DistillError(
                 f"teacher.prompt: missing; {self.kind.__name__} needs a text prompt: "

@@ -186,16 +186,16 @@ def lora_file(name: str, files: PipelineFiles) -> Path:
     """The one file of LoRA weights. Raises DistillError for none or several."""
     if files.place.is_file():
         return files.place
-    files_found = sorted(files.place.glob("*.safetensors"))
-    if len(files_found) != 1:
-        names = ", ".join(each.name for each in files_found) or "none"
+    adapters = sorted(files.place.glob("*.safetensors"))
+    if len(adapters) != 1:
+        names = ", ".join(each.name for each in adapters) or "none"
         raise DistillError(
             f"teacher.lora={name}: want one .safetensors file, there are: {names}; name the file"
         )
-    return files_found[0]
+    return adapters[0]
 
 
-def check_taken(kind: Any, typed: Mapping[str, str], arguments: Mapping[str, Any]) -> None:
+def check_known(kind: Any, typed: Mapping[str, str], arguments: Mapping[str, Any]) -> None:
     """Raises DistillError for arguments that a pipeline's call does not take; `typed` has their
     settings' names."""
     parameters = inspect.signature(kind.__call__).parameters

@@ -77,13 +77,13 @@ def parts(graph: Graph) -> Iterator[Finding]:
 def written(graph: Graph) -> Iterator[Finding]:
     from packaging.version import Version  # executorch needs it
 
-    made, here = graph.about.get("executorch"), version("executorch").partition("+")[0]
-    if made is None:
+    version_of_file, here = graph.about.get("executorch"), version("executorch").partition("+")[0]
+    if version_of_file is None:
         yield WRITTEN.at(None, "it does not say of which ExecuTorch it is", "file")
-    elif Version(made) > Version(here):
-        yield NEWER.at(None, f"of ExecuTorch {made}; here is {here}", "file")
+    elif Version(version_of_file) > Version(here):
+        yield NEWER.at(None, f"of ExecuTorch {version_of_file}; here is {here}", "file")
     else:
-        yield WRITTEN.at(None, f"of ExecuTorch {made}", "file")
+        yield WRITTEN.at(None, f"of ExecuTorch {version_of_file}", "file")
 
 
 PROGRAM = Profile(

@@ -72,13 +72,13 @@ def _two_in(root: Path, names: Iterable[str]) -> tuple[Path, Path] | None:
 
 def _read(a: Path, b: Path, key_a: str = "", key_b: str = "") -> Domains:
     """The pictures of both folders; the keys are the settings that named them."""
-    found = find_photos(a, key_a), find_photos(b, key_b)
+    photos = find_photos(a, key_a), find_photos(b, key_b)
     one, other = real_path(a), real_path(b)
     if one == other:
         raise DistillError(f"{a}: given for A and for B; there would be nothing to learn")
     if one in other.parents or other in one.parents:
         raise DistillError(f"{a} and {b}: one lies inside the other, so A and B share pictures")
-    return found
+    return photos
 
 
 def _split(domains: Domains, val_fraction: float, seed: int) -> dict[Side, Domains]:

@@ -23,9 +23,9 @@ _ORIGIN = re.compile(
 )
 
 
-def _origins(given: Any) -> list[Any]:
+def _origins(value: Any) -> list[Any]:
     """One, or several."""
-    origins = given if isinstance(given, list) else [given]
+    origins = value if isinstance(value, list) else [value]
     for each in origins:
         if not _ORIGIN.fullmatch(str(each)):
             text = "{each} is no site: want https://my.site.example, perhaps with a port, no path"

@@ -22,8 +22,8 @@ FLAT = 3 / 255  # standard deviation of a picture of one colour
 
 def files_of(settings: PictureTrain) -> list[str]:
     """The files of the style pictures. Raises DistillError for weights of another number."""
-    given, weights = settings.style_image, settings.picture.weights
-    files = [given] if isinstance(given, str) else given
+    images, weights = settings.style_image, settings.picture.weights
+    files = [images] if isinstance(images, str) else images
     if weights and len(weights) != len(files):
         raise DistillError(
             f"picture.weights={weights}: {counted(len(weights), 'number')} for "
@@ -46,10 +46,10 @@ def style_pictures(settings: PictureTrain, tell: bool = False) -> list[Tensor]:
         if tell and not 0.5 <= factor <= 2:
             of = f"{image.width}×{image.height} pixels"
             print(f"style_image={file}: {of}, seen at {width}×{height}")
-        made = to_tensor(image.resize((width, height), Image.Resampling.LANCZOS))
-        if made.std((1, 2)).max() < FLAT:
+        picture = to_tensor(image.resize((width, height), Image.Resampling.LANCZOS))
+        if picture.std((1, 2)).max() < FLAT:
             raise DistillError(f"style_image={file}: is of one colour, there is no style to learn")
-        pictures.append(made)
+        pictures.append(picture)
     return pictures
 
 

@@ -75,7 +75,7 @@ def pairs_in_buckets(of: Thumbnails, first: int | None = None) -> Edges:
     where faiss is not installed.
     """
     buckets = _Buckets(of, 0 if first is None else first)
-    found, end = [NO_EDGES], len(of) if first is None else first
+    edges, end = [NO_EDGES], len(of) if first is None else first
     with bar(end, "photo", "near-duplicates", leave=False) as progress:
         for start in range(0, end, BLOCK):
             block = of[start : min(start + BLOCK, end)]
@@ -84,9 +84,9 @@ def pairs_in_buckets(of: Thumbnails, first: int | None = None) -> Edges:
                 new = ~np.isin(hits[angle] @ [len(of), 1], known @ [len(of), 1])
                 near = hits[angle][new]
                 known = np.concatenate([known, near[_alike(of, near, angle)]])
-            found.append(np.sort(known, axis=1).astype(np.int32))
+            edges.append(np.sort(known, axis=1).astype(np.int32))
             progress.update(len(block))
-    return np.unique(np.concatenate(found), axis=0)
+    return np.unique(np.concatenate(edges), axis=0)
 
 
 def _screened(block: Thumbnails, start: int, buckets: _Buckets) -> dict[int, Edges]:
@@ -189,14 +189,14 @@ def _alike(of: Thumbnails, pairs: Edges, angle: int) -> NDArray[np.bool_]:
         a, b = (of[column] for column in pairs[start : start + PART].T)
         (small, large), (other, other_large) = floats(a), floats(b)
         whole, disc = torch.ones(small.shape[1:]), disc_mask(large.shape[-1])
-        found = torch.zeros(len(a), dtype=torch.bool)
+        matches = torch.zeros(len(a), dtype=torch.bool)
         if angle == 0:
-            found = _correlations(parts_of(small, whole), parts_of(other, whole)) > ALIKE
+            matches = _correlations(parts_of(small, whole), parts_of(other, whole)) > ALIKE
         plain = parts_of(other_large, disc)
         for more in BETWEEN:
             turned = parts_of(rotated(large, angle + more), disc)
-            found |= _correlations(turned, plain) > ALIKE_TURNED
-        alike[start : start + PART] = found.numpy()
+            matches |= _correlations(turned, plain) > ALIKE_TURNED
+        alike[start : start + PART] = matches.numpy()
     return alike
 
 

@@ -89,8 +89,8 @@ def deal(
     for side, folder, whole in sorted(parts):
         mixed = sorted(parts[side, folder, whole], key=lambda job: _digest(job.name))
         for start in range(0, len(mixed), per_shard):
-            taken = tuple(mixed[start : start + per_shard])
-            plan = _plan(manifest, codec, side, [job.name for job in taken])
+            jobs_of_shard = tuple(mixed[start : start + per_shard])
+            plan = _plan(manifest, codec, side, [job.name for job in jobs_of_shard])
             leases.append(
                 ShardLease(
                     shard=f"{side}-{plan[:16]}",
@@ -99,9 +99,9 @@ def deal(
                     plan=plan,
                     jobs=tuple(  # a worker has another current folder
                         replace(job, photo=replace(job.photo, path=job.photo.path.absolute()))
-                        for job in taken
+                        for job in jobs_of_shard
                     ),
-                    rows=tuple(rows[job.photo.pair_name] for job in taken),
+                    rows=tuple(rows[job.photo.pair_name] for job in jobs_of_shard),
                     whole=whole,
                 )
             )
@@ -249,10 +249,12 @@ class ShardStore(PairStore):
 
     def publish(self, manifest: Manifest, counts: Mapping[str, int] | None) -> None:
         """Without counts training does not begin."""
-        made = ShardManifest(self.form.codec, self.form.pairs, self.folders, manifest.plain())
+        manifest_of_shards = ShardManifest(
+            self.form.codec, self.form.pairs, self.folders, manifest.plain()
+        )
         self.metadata.publish()
         sides = None if counts is None else {side: counts[side] for side in SIDES}
-        write_shard_manifest(self.root, made, sides)
+        write_shard_manifest(self.root, manifest_of_shards, sides)
 
     def remove(
         self, obsolete: Sequence[tuple[ShardRow, set[str]]], manifest: Manifest
@@ -263,15 +265,15 @@ class ShardStore(PairStore):
             kept = [row for row in read_rows_of(self.root, old.shard) if row.name in names]
             plan = _plan(manifest, self.form.codec, old.side, [row.name for row in kept])
             shard = f"{old.side}-{plan[:16]}"
-            if kept and not (made := whole_shard(self.root, shard)):
+            if kept and not (whole := whole_shard(self.root, shard)):
                 writer = ShardWriter(
                     shard, old.side, old.folder, self.codec, plan, old.device, old.whole
                 )
                 for row in kept:
                     writer.add_copy(row, content[row.offset : row.offset + row.size])
-                made = writer.publish(self.root, old.skipped)
-            if kept and made:
-                self.add(made)
+                whole = writer.publish(self.root, old.skipped)
+            if kept and whole:
+                self.add(whole)
             # The index first: what is left of a shard is then no shard.
             self.root.remove(part_path(old.shard))
             self.root.remove(shard_path(old.shard))

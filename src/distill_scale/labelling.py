@@ -37,10 +37,10 @@ def label(source: Shards, teacher: Teacher | None) -> Address:
     metadata = SetMetadataStore(root)
     with part("engine", settings.engine, Engine) as engine:
         photos = sources.photos(settings)
-        fast, made_with = teacher.fast(), manifest(settings, teacher, metadata.folder, photos)
+        fast, recipe = teacher.fast(), manifest(settings, teacher, metadata.folder, photos)
         before = kept_terms(metadata.folder)
         here, there = (
-            teacher_pass(settings.label, fast, made_with, each.device(settings.label.device))
+            teacher_pass(settings.label, fast, recipe, each.device(settings.label.device))
             for each in (HERE, engine)
         )
         labeller = ShardLabeller(there, settings.shard.codec, root)
@@ -49,7 +49,7 @@ def label(source: Shards, teacher: Teacher | None) -> Address:
         report = build_set(
             photos,
             here,
-            made_with,
+            recipe,
             store,
             engine=engine,
             drop=lists["drop"],

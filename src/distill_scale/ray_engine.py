@@ -21,7 +21,7 @@ from pydantic import Field
 
 from distill import __version__
 from distill.config.settings.base import PathText, Positive
-from distill.core.engine import Engine, Lease, Made, Part
+from distill.core.engine import Engine, Lease, Part, Result
 from distill.core.errors import DistillError, counted, reason_of
 
 LOOK = 1.0  # seconds between two looks at the nodes
@@ -111,7 +111,7 @@ class RayEngine(Engine):
         there = any(node["Resources"].get("GPU") for node in self._nodes())
         return "cuda" if there and self.gpus != 0 else "cpu"
 
-    def map(self, fn: Callable[[Part], Made], parts: Iterable[Part]) -> Iterator[Made]:
+    def map(self, fn: Callable[[Part], Result], parts: Iterable[Part]) -> Iterator[Result]:
         # Ray's own retries are enough for a function that leaves nothing behind.
         task: Any = self.ray.remote(_call).options(
             num_cpus=1, max_retries=LOSSES, scheduling_strategy="SPREAD"
@@ -133,19 +133,19 @@ class RayEngine(Engine):
 
     def _result(self, ref: Any) -> Any:
         try:
-            made = self.ray.get(ref)
+            result = self.ray.get(ref)
         except self.ray.exceptions.RayTaskError:
             raise  # an error of ours, with its traceback
         except self.ray.exceptions.RayError as error:
             why = reason_of(error, 200)
             raise DistillError(f"engine=ray: {why}; run it again to resume") from error
-        if isinstance(made, DistillError):
-            raise made
-        return made
+        if isinstance(result, DistillError):
+            raise result
+        return result
 
     def run(
-        self, worker: Callable[[Lease], Made], leases: Sequence[Lease], device: str
-    ) -> Iterator[tuple[Lease, Made]]:
+        self, worker: Callable[[Lease], Result], leases: Sequence[Lease], device: str
+    ) -> Iterator[tuple[Lease, Result]]:
         crew = Crew(self, worker, device, len(leases))
         try:
             yield from crew.work(leases)
@@ -170,7 +170,7 @@ class Patience:
     def __init__(self, wait: float, done: str) -> None:
         self.wait, self.done = wait, done
         self._since: float | None = None  # the first look at which nothing was done
-        self._said: float | None = None
+        self._reported: float | None = None
 
     def check(self, room: int) -> None:
         """To be called while nothing is done; `room` is for how many workers there is any.
@@ -180,11 +180,11 @@ class Patience:
         now, most = time.monotonic(), self.wait
         self._since = self._since or now
         none = "no node has room for a worker" if not room else "no worker could start"
-        if self._said is None:
+        if self._reported is None:
             if not room or now - self._since > LONG:  # one that starts takes a while
                 print(f"engine=ray: {none}; waits {most:.0f} seconds for nodes", flush=True)
-                self._said = now
-        elif now - self._said > most:
+                self._reported = now
+        elif now - self._reported > most:
             raise DistillError(
                 f"engine=ray: {none} for {now - self._since:.0f} seconds{self.done}; add nodes "
                 "with ray start --address=HOST:PORT, run it again to resume"
@@ -233,17 +233,17 @@ class Crew:
                     continue
                 actor, number = self.busy.pop(ref)
                 try:
-                    made = self.ray.get(ref)
+                    result = self.ray.get(ref)
                 except self.ray.exceptions.RayTaskError:
                     raise  # an error of ours, with its traceback
                 except self.ray.exceptions.RayError as error:
                     self._lose(actor, number, error)
                     continue
-                if isinstance(made, Exception):
-                    raise made
+                if isinstance(result, Exception):
+                    raise result
                 self.done += 1
                 self._employ(actor, leases)
-                yield leases[number], made
+                yield leases[number], result
             if self.busy:
                 patience = self._patience()
             elif self.waiting:
@@ -279,8 +279,8 @@ class Crew:
             self.failed += bool(getattr(error, "actor_init_failed", False))
             if self.failed < LOSSES:
                 return  # its node may be gone
-            said = str(error).strip().splitlines()[-1]
-            raise DistillError(f"engine=ray: a worker does not start ({said})") from error
+            reason = str(error).strip().splitlines()[-1]
+            raise DistillError(f"engine=ray: a worker does not start ({reason})") from error
         self._employ(actor, leases)
 
     def _employ(self, actor: Any, leases: Sequence[Any]) -> None:
@@ -316,7 +316,7 @@ def _reach(address: str) -> None:
     socket.create_connection((host.strip("[]"), int(port)), timeout=REACH).close()
 
 
-def _call(fn: Callable[[Part], Made], part: Part) -> Made | DistillError:
+def _call(fn: Callable[[Part], Result], part: Part) -> Result | DistillError:
     try:
         return fn(part)
     except DistillError as error:  # raised, Ray would wrap it into its traceback

@@ -66,7 +66,7 @@ def write(
         {"job": job.name, **job.swept, "state": state(run, job, outcome), **figures(run, table)}
         for run, job, outcome, table in zip(runs, jobs, outcomes, tables, strict=True)
     ]
-    rows = [row | own for row, own in zip(rows, more or [{}] * len(rows), strict=True)]
+    rows = [row | further for row, further in zip(rows, more or [{}] * len(rows), strict=True)]
     if all(row[DISTANCE] is None for row in rows):
         rows = [{key: value for key, value in row.items() if key != DISTANCE} for row in rows]
     with atomic_write(folder / "summary.csv") as page, page.open("w", newline="") as stream:

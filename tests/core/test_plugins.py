@@ -18,7 +18,7 @@ from distill.config.settings.commands import CheckSettings
 from distill.config.settings.training import Train
 from distill.core import plugins
 from distill.core.errors import DistillError
-from distill.core.nodes import check_part, is_own, part
+from distill.core.nodes import check_part, is_plugin, part
 from distill.data.kinds.chosen import data_source
 from distill.export.graph.operator_sets import STRICT_OPERATORS, operators_of
 from distill.models.teachers.teacher import Teacher
@@ -183,8 +183,8 @@ def test_a_part_may_be_made_by_a_function_or_be_there():
 
 def test_what_comes_with_distill_is_no_part_of_the_user_s(lab):
     lab()
-    assert not is_own({"_target_": "distill_diffusion.diffusion_teacher.DiffusionTeacher"})
-    assert is_own({"_target_": "mylab.nets.Net"})
+    assert not is_plugin({"_target_": "distill_diffusion.diffusion_teacher.DiffusionTeacher"})
+    assert is_plugin({"_target_": "mylab.nets.Net"})
 
 
 def test_the_metadata_of_an_installation_names_the_plug_ins_as_a_checkout_does(

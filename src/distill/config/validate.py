@@ -49,13 +49,13 @@ def _nodes(settings: Any, prefix: str = "") -> Iterable[tuple[str, Node, tuple[s
         several = [part for part in kinds if get_origin(part) is dict]  # Nodes by names
         if is_dataclass(value):
             yield from _nodes(value, f"{key}.")
-        elif value is not None and (mark := _given(kinds[0])):
+        elif value is not None and (mark := _arguments_of(kinds[0])):
             yield key, value, mark.names
-        elif value and several and (mark := _given(get_args(several[0])[1])):
+        elif value and several and (mark := _arguments_of(get_args(several[0])[1])):
             yield from ((f"{key}.{name}", each, mark.names) for name, each in value.items())
 
 
-def _given(hint: Any) -> Given | None:
+def _arguments_of(hint: Any) -> Given | None:
     return next((m for m in getattr(hint, "__metadata__", ()) if isinstance(m, Given)), None)
 
 

@@ -12,7 +12,7 @@ import torch
 
 Part = TypeVar("Part")
 Lease = TypeVar("Lease")
-Made = TypeVar("Made")
+Result = TypeVar("Result")
 
 
 class Engine(AbstractContextManager["Engine"]):
@@ -26,13 +26,13 @@ class Engine(AbstractContextManager["Engine"]):
         return None  # what is held from `with` on is let go
 
     @abstractmethod
-    def map(self, fn: Callable[[Part], Made], parts: Iterable[Part]) -> Iterator[Made]:
+    def map(self, fn: Callable[[Part], Result], parts: Iterable[Part]) -> Iterator[Result]:
         """What `fn`, a function of a module, gives for each part, in their order."""
 
     @abstractmethod
     def run(
-        self, worker: Callable[[Lease], Made], leases: Sequence[Lease], device: str
-    ) -> Iterator[tuple[Lease, Made]]:
+        self, worker: Callable[[Lease], Result], leases: Sequence[Lease], device: str
+    ) -> Iterator[tuple[Lease, Result]]:
         """Each lease and what a worker made of it on a `device` of its own, as they are done.
 
         Every worker is a copy of `worker` that lives on from lease to lease. A lease may be carried
@@ -49,12 +49,12 @@ class Here(Engine):
 
     threads = os.cpu_count() or 1
 
-    def map(self, fn: Callable[[Part], Made], parts: Iterable[Part]) -> Iterator[Made]:
+    def map(self, fn: Callable[[Part], Result], parts: Iterable[Part]) -> Iterator[Result]:
         return map(fn, parts)
 
     def run(
-        self, worker: Callable[[Lease], Made], leases: Sequence[Lease], device: str
-    ) -> Iterator[tuple[Lease, Made]]:
+        self, worker: Callable[[Lease], Result], leases: Sequence[Lease], device: str
+    ) -> Iterator[tuple[Lease, Result]]:
         return ((lease, worker(lease)) for lease in leases)
 
     def device(self, asked: str) -> str:

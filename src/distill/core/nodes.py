@@ -75,7 +75,7 @@ def part(key: str, value: Mapping[str, Any], base: type, **more: Any) -> Any:
     target, setting = check_base(key, value, base), f"{key}._target_={value.get('_target_')}"
     if isinstance(target, base):
         return target
-    with of_the_user(f"{setting}: its constructor") if is_own(value) else nullcontext():
+    with of_the_user(f"{setting}: its constructor") if is_plugin(value) else nullcontext():
         built = build(value, **more)
     if not isinstance(built, base):
         raise _no(key, value, base)
@@ -95,7 +95,7 @@ def _no(key: str, value: Mapping[str, Any], base: type) -> DistillError:
     return DistillError(f"{key}._target_={value.get('_target_')}: {remedy}")
 
 
-def is_own(value: Mapping[str, Any]) -> bool:
+def is_plugin(value: Mapping[str, Any]) -> bool:
     """Whether a Node's class is the user's, not distill's or PyTorch's, which need no trial."""
     return str(value.get("_target_")).partition(".")[0] not in (*plugins.shipped(), "torch")
 
@@ -153,7 +153,7 @@ def check_part(value: Mapping[str, Any], package: str, base: type) -> None:
     name = current_name(str(value.get("_target_")))
     module, _, inner = name.rpartition(".")
     if not name.startswith("distill."):
-        _check_own(name, base)
+        _check_plugin(name, base)
         return
     part_class: Any = None
     with suppress(ModuleNotFoundError):  # no such module, or none above it
@@ -172,7 +172,7 @@ def check_part(value: Mapping[str, Any], package: str, base: type) -> None:
         raise DistillError(f"{name}: refused; only classes of {package} are built from a file")
 
 
-def _check_own(name: str, base: type) -> None:
+def _check_plugin(name: str, base: type) -> None:
     top = name.partition(".")[0]
     plugin = next((each for each in plugins.plugins() if name.startswith(f"{each}.")), None)
     if plugin is None:

@@ -178,12 +178,12 @@ def _as_batch(batch: Any) -> dict[str, Any]:
     if not isinstance(batch, Mapping):
         parts = batch if isinstance(batch, list | tuple) else [batch]
         batch = dict(zip(("photo", "target"), parts, strict=False))
-    found = {key: _checked(key, batch[key]) for key in ("photo", "target") if key in batch}
-    photo = found.get("photo")
-    if photo is None or any(each[:, 0].shape != photo[:, 0].shape for each in found.values()):
-        shapes = ", ".join(f"{key} {tuple(each.shape)}" for key, each in found.items())
+    stacks = {key: _checked(key, batch[key]) for key in ("photo", "target") if key in batch}
+    photo = stacks.get("photo")
+    if photo is None or any(each[:, 0].shape != photo[:, 0].shape for each in stacks.values()):
+        shapes = ", ".join(f"{key} {tuple(each.shape)}" for key, each in stacks.items())
         raise DistillError(f"a batch: has {shapes or 'nothing'}; want photos and as many targets")
-    return {"name": [f"picture {i}" for i in range(len(photo))], **batch, **found}
+    return {"name": [f"picture {i}" for i in range(len(photo))], **batch, **stacks}
 
 
 def _checked(key: str, pictures: Any) -> Tensor:

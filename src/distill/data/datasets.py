@@ -162,7 +162,7 @@ class PairSet(StreamedSet):
             ] + [*pictures[both:]]
         if self.thumbnail:  # by the whole photo: contrast goes by its mean
             pictures = [self._as_taken(pictures[0], position), *pictures[1:]]
-        told = [thumbnail_pixels(as_pixels(pictures[0]))] if self.thumbnail else []
+        thumbnail = [thumbnail_pixels(as_pixels(pictures[0]))] if self.thumbnail else []
         rng = rng_for(self.seed, "augment", position)
         if self.zoom:
             side = self.crop_size or self.size
@@ -174,7 +174,7 @@ class PairSet(StreamedSet):
         photo, *others = map(cut.of, (photo, *others))
         if not self.thumbnail:
             photo = as_pixels(self._as_taken(photo, position))
-        return [photo, *others, *map(cut.turned, told)]
+        return [photo, *others, *map(cut.turned, thumbnail)]
 
     def _as_taken(self, photo: Image.Image | Tensor, position: int) -> Image.Image | Tensor:
         """The photo alone, in other light or by a worse camera."""

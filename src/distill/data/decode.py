@@ -53,13 +53,13 @@ class BadPhoto(Exception):
 def left_out(names: Iterable[str]) -> str:
     """How many of these files are pictures of another kind, by suffix; empty where none is."""
     suffixes = (os.path.splitext(name)[1].lower() for name in names)
-    found = Counter(suffix for suffix in suffixes if suffix in OTHERS).most_common()
-    if not found:
+    kinds = Counter(suffix for suffix in suffixes if suffix in OTHERS).most_common()
+    if not kinds:
         return ""
-    each = [f"{suffix} ({count})" if len(found) > 1 else suffix for suffix, count in found]
-    total = sum(count for _, count in found)
-    said = f"{counted(total, 'file')} left out: {', '.join(each)}"
-    return said + advice(suffix for suffix, _ in found)
+    each = [f"{suffix} ({count})" if len(kinds) > 1 else suffix for suffix, count in kinds]
+    total = sum(count for _, count in kinds)
+    line = f"{counted(total, 'file')} left out: {', '.join(each)}"
+    return line + advice(suffix for suffix, _ in kinds)
 
 
 def advice(suffixes: Iterable[str]) -> str:

@@ -114,8 +114,8 @@ def _content_lines(photos: Iterable[Photo], lines: Sequence[str]) -> list[str]:
     that cannot be read."""
     there = {name for *_, name in contents_named(lines)}
     names = {_NO_LINE.sub("?", photo.key): photo for photo in photos}
-    found = ((name, _content(photo)) for name, photo in names.items() if name not in there)
-    return [f"sha256:{of[1]} {of[0]} {name}" for name, of in found if of]
+    contents = ((name, _content(photo)) for name, photo in names.items() if name not in there)
+    return [f"sha256:{of[1]} {of[0]} {name}" for name, of in contents if of]
 
 
 def content_line(path: Path) -> str:
@@ -125,8 +125,8 @@ def content_line(path: Path) -> str:
 
 def contents_named(lines: Iterable[str]) -> list[tuple[int, str, str]]:
     """Bytes, hash and name in those lines that name a content."""
-    found = map(_CONTENT.fullmatch, lines)
-    return [(int(each[2]), each[1], each[3]) for each in found if each]
+    matches = map(_CONTENT.fullmatch, lines)
+    return [(int(each[2]), each[1], each[3]) for each in matches if each]
 
 
 def _size(photo: Photo) -> int | None:

@@ -103,7 +103,7 @@ def similar_pairs(of: Thumbnails, first: int | None = None) -> Edges:
 
 def all_pairs(of: Thumbnails, first: int | None = None) -> Edges:
     """The same, every two compared, block by block."""
-    found = [NO_EDGES]
+    edges = [NO_EDGES]
     whole = torch.ones(of["small"].shape[1:])
     end = len(of) if first is None else first
     for i in range(0, end, BLOCK):
@@ -119,8 +119,8 @@ def all_pairs(of: Thumbnails, first: int | None = None) -> Edges:
                 if len(near):
                     passed = near[_turned_alike(large, large_others, near, angle)]
                     alike[passed[:, 0], passed[:, 1]] = True
-            found.append((_pairs(alike, i, j) + torch.tensor([i, j])).int().numpy())
-    return np.concatenate(found)
+            edges.append((_pairs(alike, i, j) + torch.tensor([i, j])).int().numpy())
+    return np.concatenate(edges)
 
 
 def _turned_alike(large: Tensor, others: Tensor, near: Tensor, angle: float) -> Tensor:
@@ -140,5 +140,5 @@ def _turned_alike(large: Tensor, others: Tensor, near: Tensor, angle: float) -> 
 
 def _pairs(alike: Tensor, i: int, j: int) -> Tensor:
     """Where a block that starts at (i, j) is true, (k, 2): every pair once, none with itself."""
-    found = alike.nonzero()
-    return found[found[:, 0] + i < found[:, 1] + j]
+    edges = alike.nonzero()
+    return edges[edges[:, 0] + i < edges[:, 1] + j]

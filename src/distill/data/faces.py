@@ -69,8 +69,8 @@ def lbp_faces(photo: NDArray[np.uint8]) -> list[Face]:
     least = max(24, short // LEAST)  # the cascade's own window is 24 pixels wide
     if short < least:
         return []
-    found = cascade().detect_multi_scale(photo, 1.2, 1, (least, least), (short, short))
-    boxes = [Box(f["r"], f["c"], f["height"], f["width"]) for f in found]
+    faces = cascade().detect_multi_scale(photo, 1.2, 1, (least, least), (short, short))
+    boxes = [Box(f["r"], f["c"], f["height"], f["width"]) for f in faces]
     return [Face(box) for box in sorted(boxes, key=lambda box: (box.width, box), reverse=True)]
 
 
@@ -139,9 +139,9 @@ class YuNet:
         canvas[:height, :width] = np.asarray(small)
         planes = np.ascontiguousarray(canvas[..., ::-1].transpose(2, 0, 1)[None])  # BGR, 0 to 255
         values = self._session.run(OUTPUTS, {self._input: planes})
-        found = decode(dict(zip(OUTPUTS, values, strict=True)), SIDE // STRIDES[0], SCORE)
+        candidates = decode(dict(zip(OUTPUTS, values, strict=True)), SIDE // STRIDES[0], SCORE)
         shrunk, faces = np.array([photo.shape[1] / width, photo.shape[0] / height]), []
-        for score, box, spots in zip(*found, strict=True):
+        for score, box, spots in zip(*candidates, strict=True):
             (left, top), (right, bottom) = (box.reshape(2, 2) * shrunk).round().astype(int).tolist()
             five = tuple((float(x), float(y)) for x, y in spots * shrunk)
             faces.append(Face(Box(top, left, bottom - top, right - left), five, float(score)))
@@ -225,8 +225,8 @@ class BlazeFace:
     def __call__(self, photo: NDArray[np.uint8]) -> list[Face]:
         picture = Image.fromarray(photo)
         width, height = picture.size
-        found = self._look(picture, complex(width, height) / 2, max(width, height))
-        if not found:
+        detections = self._look(picture, complex(width, height) / 2, max(width, height))
+        if not detections:
             half = min(width, height) / 2
             along, down = (
                 np.linspace(half / 2, side - half / 2, 1 + int(np.ceil(2 * side / half - 2)))
@@ -236,9 +236,10 @@ class BlazeFace:
             looks = [face for at in spots for face in self._look(picture, at, half, SURE_IN_TILES)]
             boxes = np.array([[*face[1][:2]] for face in looks]).reshape(-1, 2)
             corners = np.stack([boxes.real, boxes.imag], -1).reshape(-1, 4).astype(np.float32)
-            found = [looks[i] for i in strongest(corners, np.array([face[0] for face in looks]))]
+            best = strongest(corners, np.array([face[0] for face in looks]))
+            detections = [looks[i] for i in best]
         faces = []
-        for score, (start, end, *points) in found:
+        for score, (start, end, *points) in detections:
             side = max((end - start).real, 8)
             right, left, mouth = points[0], points[1], points[3]
             # By eyes and mouth: each counts by its length, in profile the eyes' says little.
@@ -269,7 +270,7 @@ class BlazeFace:
         middle, half = values[:, :1] + self._anchors, values[:, 1:2] / 2
         corners = np.concatenate([middle - half, middle + half], 1).reshape(-1, 4)
         (likely,) = np.nonzero(chance >= sure)
-        found = []
+        faces = []
         for best in likely[strongest(corners[likely].astype(np.float32), chance[likely])]:
             # Boxes of one face are averaged by their scores: their points then jitter less.
             start = np.maximum(corners[best, :2], corners[likely, :2])
@@ -278,8 +279,8 @@ class BlazeFace:
             same = likely[both > OVERLAP * (area[best] + area[likely] - both)]
             places = np.concatenate([corners[same].reshape(-1, 2, 2), values[same, 2:]], 1)
             mean = np.average(places, 0, chance[same]) - LOOK / 2
-            found.append((float(chance[best]), at + step * (mean[:, 0] + 1j * mean[:, 1])))
-        return found
+            faces.append((float(chance[best]), at + step * (mean[:, 0] + 1j * mean[:, 1])))
+        return faces
 
 
 def looked_at(photo: Image.Image, at: complex, step: complex, side: int) -> Array:

@@ -94,13 +94,13 @@ def list_photos(folder: Address, suffixes: Set[str], how: Listing = "auto") -> l
     file = cache_folder() / "listings" / f"{folder.name}-{digest[:16]}.parquet"
     kept = None if how == "new" else _load(file, folder)
     if kept and (how == "kept" or kept[0]["seconds"] > LONG):
-        about, found = kept
+        about, photos = kept
         print(
-            f"{folder}: {counted(len(found), 'photo')} as listed on "
+            f"{folder}: {counted(len(photos), 'photo')} as listed on "
             f"{time.strftime('%Y-%m-%d %H:%M', time.localtime(about['begun']))}, which took "
             f"{about['seconds']:.0f} s; label.listing=new lists them again"
         )
-        return found
+        return photos
     print(f"{folder}: listing what is there", flush=True)
     begun, clock = time.time(), time.monotonic()
     there = folder.find()
@@ -109,16 +109,16 @@ def list_photos(folder: Address, suffixes: Set[str], how: Listing = "auto") -> l
     if others := left_out(wanted):
         print(f"{folder}: {others}")
     keys.sort(key=lambda key: key.split("/"))  # as paths are
-    found = []
+    photos = []
     for key in keys:
-        said = there[key]
-        size = -1 if said.get("size") is None else int(said["size"])
-        found.append(StoredPhoto(folder, key, size, _stamp(said)))
-    if found:
+        entry = there[key]
+        size = -1 if entry.get("size") is None else int(entry["size"])
+        photos.append(StoredPhoto(folder, key, size, _stamp(entry)))
+    if photos:
         # Seconds since 1970, and how many it took.
         took = {"begun": begun, "seconds": time.monotonic() - clock}
-        _save(file, found, {"address": folder.text, **took})
-    return found
+        _save(file, photos, {"address": folder.text, **took})
+    return photos
 
 
 def _wanted(keys: Iterable[str]) -> Iterator[str]:
@@ -160,20 +160,20 @@ def _load(file: Path, folder: Address) -> tuple[dict[str, Any], list[StoredPhoto
         if about["address"] != folder.text or any(column.null_count for column in columns):
             return None
         rows = zip(*(column.to_pylist() for column in columns), strict=True)
-        found = [StoredPhoto(folder, *row) for row in rows]
-        return (about, found) if found else None
+        photos = [StoredPhoto(folder, *row) for row in rows]
+        return (about, photos) if photos else None
     except Exception:  # as pyarrow does for damaged files, TypeError or KeyError for another's
         return None
 
 
-def _save(file: Path, found: Iterable[StoredPhoto], about: dict[str, Any]) -> None:
+def _save(file: Path, photos: Iterable[StoredPhoto], about: dict[str, Any]) -> None:
     """Keep the listing; a cache may fail."""
     pyarrow = _pyarrow()
     schema = pyarrow.schema(
         [(name, getattr(pyarrow, kind)()) for name, kind in _KINDS.items()],
         metadata={_ABOUT: json.dumps(about).encode()},
     )
-    columns = ([getattr(photo, name) for photo in found] for name in _KINDS)
+    columns = ([getattr(photo, name) for photo in photos] for name in _KINDS)
     table = pyarrow.table([*columns], schema=schema)
     with suppress(OSError), atomic_write(file) as temporary:
         pyarrow.parquet.write_table(table, temporary, compression="zstd")

@@ -21,8 +21,8 @@ def labelled(settings: Train, split: Split | None = None) -> DistillData:
     check_sizes(settings)
     d, source = settings.data, data_source(settings)
     if settings.loss.weighed and (not source.regions or d.align):
-        said = "data.align=true" if d.align else f"data={d.kind}"
-        raise DistillError(f"loss.region: {FOLDER_ONLY}, not with {said}")
+        setting = "data.align=true" if d.align else f"data={d.kind}"
+        raise DistillError(f"loss.region: {FOLDER_ONLY}, not with {setting}")
     sets = source.training_sets(split)
     return DistillData(sets.train, sets.val, d.batch_size, d.workers, d.val_limit, sets.pairs)
 

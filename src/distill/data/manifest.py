@@ -75,17 +75,19 @@ class Manifest:
 
     def check(self, root: Path) -> None:
         """Raises DistillError, which names what differs, where `root` holds another set."""
-        made = manifest_at(root)
-        if made is None:
+        recipe = manifest_at(root)
+        if recipe is None:
             return
         # More views or sizes add pictures and change none; the photos' folder may have moved.
-        free = {key: made.get(key, getattr(self, key)) for key in ("views", "photos", "sizes")}
+        free = {key: recipe.get(key, getattr(self, key)) for key in ("views", "photos", "sizes")}
         want = self.plain() | free
         different = [
-            f"{k} {made.get(k)!r} there, {want[k]!r} now" for k in want if made.get(k) != want[k]
+            f"{k} {recipe.get(k)!r} there, {want[k]!r} now"
+            for k in want
+            if recipe.get(k) != want[k]
         ]
         if different:
-            other = made.get("teacher") != want.get("teacher")
+            other = recipe.get("teacher") != want.get("teacher")
             why = " (another teacher, or another teacher.upsampling)" if other else ""
             raise DistillError(
                 f"{root}: made with other settings ({'; '.join(different)}){why}; name another "
@@ -111,13 +113,15 @@ def _is_ours(content: object) -> bool:
     """Whether everything is there, and of its kind, that others take from it unasked."""
     if not isinstance(content, dict) or "counts" not in content:
         return False
-    made = content.get("recipe")
-    if not isinstance(made, dict) or made.get("precision", "float32") not in get_args(Precision):
+    recipe = content.get("recipe")
+    if not isinstance(recipe, dict) or recipe.get("precision", "float32") not in get_args(
+        Precision
+    ):
         return False
     devices = content.get("devices", [])
     if not isinstance(devices, list) or not all(isinstance(name, str) for name in devices):
         return False
-    return all(isinstance(made.get(key, ""), str) for key in ("style", "teacher"))
+    return all(isinstance(recipe.get(key, ""), str) for key in ("style", "teacher"))
 
 
 def manifest_at(root: Path) -> dict[str, Any] | None:
@@ -157,8 +161,8 @@ def stamp(root: Path) -> tuple[int, int] | None:
     path = root / MANIFEST
     if not path.is_file():
         return None
-    found = path.stat()
-    return found.st_mtime_ns, found.st_ino
+    status = path.stat()
+    return status.st_mtime_ns, status.st_ino
 
 
 def write_manifest(
@@ -215,9 +219,9 @@ def writing(root: Path, folders: bool = True, key: str = "data.root") -> Iterato
         ) from None
     except OSError as error:
         reason = (error.strerror or str(error)).lower()
-        said = f"cannot be written to ({reason}); name another one with {key}=DIR"
+        problem = f"cannot be written to ({reason}); name another one with {key}=DIR"
         if error.errno in (errno.ENOSPC, errno.EDQUOT):
             done = sum(map(len, photo_table.pairs_on_disk(root).values()))
             kept = f", {counted(done, 'pair')} done" if folders else ""
-            said = f"the disk is full{kept}; free some space and run it again to resume"
-        raise DistillError(f"{root}: {said}") from error
+            problem = f"the disk is full{kept}; free some space and run it again to resume"
+        raise DistillError(f"{root}: {problem}") from error

@@ -124,12 +124,12 @@ class Pair:
 
     def _read_both(self, *alpha: bool) -> tuple[Image.Image, Image.Image]:
         assert self.target is not None
-        photo, said = read_photo(self.photo, alpha=alpha[0]), f"its target {str(self.target)!r}"
+        photo, name = read_photo(self.photo, alpha=alpha[0]), f"its target {str(self.target)!r}"
         try:
             target = read_photo(self.target, alpha=alpha[1])
         except BadPhoto as reason:
-            raise BadPhoto(f"{said}: {reason}") from None
-        check_shapes(photo.size, target.size, said)
+            raise BadPhoto(f"{name}: {reason}") from None
+        check_shapes(photo.size, target.size, name)
         return photo, target
 
 
@@ -247,8 +247,8 @@ def squares_of(pairs: Pairs) -> Pairs:
 
 def whole_of(pairs: Pairs, sizes: Sequence[int]) -> Pairs:
     """Those of a set of several sizes that are whole pictures of these sizes, the small first."""
-    found = [(size_of(pair.name), i) for i, pair in enumerate(pairs)]
-    return pairs.take(i for size, i in sorted((s, i) for s, i in found if s in sizes))
+    sizes_of = [(size_of(pair.name), i) for i, pair in enumerate(pairs)]
+    return pairs.take(i for size, i in sorted((s, i) for s, i in sizes_of if s in sizes))
 
 
 def _all_sides(

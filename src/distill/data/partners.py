@@ -32,11 +32,11 @@ class Partners:
 
     def all_of(self, name: str) -> list[str]:
         """Those that may be the partner of a file of this name, the likeliest first."""
-        found = self._by_key.get(_key(name), [])
-        if len(found) < 2:
-            return found
+        names = self._by_key.get(_key(name), [])
+        if len(names) < 2:
+            return names
         ways = (str, _stem, lambda each: unicodedata.normalize("NFC", _stem(each)))
-        return sorted(found, key=lambda other: [way(other) != way(name) for way in ways])
+        return sorted(names, key=lambda other: [way(other) != way(name) for way in ways])
 
 
 def match(
@@ -52,17 +52,17 @@ def match(
     partners, owners, lacking = Partners(others), dict[str, str](), list[str]()
     several = dict[str, tuple[str, str]]()
     for photo, name in zip(photos, sought or photos, strict=True):
-        found = partners.all_of(name)
-        if not found:
+        candidates = partners.all_of(name)
+        if not candidates:
             lacking.append(photo)
             continue
-        if (owner := owners.setdefault(found[0], photo)) != photo:
-            both = f"{found[0]!r} may be of the photo {_told(owner)} and of {_told(photo)}"
+        if (owner := owners.setdefault(candidates[0], photo)) != photo:
+            both = f"{candidates[0]!r} may be of the photo {_quoted(owner)} and of {_quoted(photo)}"
             raise DistillError(f"{where}{both}; rename one of them")
-        several |= dict.fromkeys(found[1:], (found[0], photo))
+        several |= dict.fromkeys(candidates[1:], (candidates[0], photo))
     for other, (first, photo) in several.items():
         if other not in owners:
-            both = " and ".join(map(_told, sorted((first, other))))
+            both = " and ".join(map(_quoted, sorted((first, other))))
             raise DistillError(f"{where}{both} may both be of the photo {photo!r}; keep one")
     pairs = [(photo, other) for other, photo in owners.items()]
     return pairs, lacking, [other for other in others if other not in owners]
@@ -72,8 +72,8 @@ def check_shapes(one: tuple[int, int], other: tuple[int, int], what: str) -> Non
     """Raises BadPhoto where `what`, of that width and height, cannot show all of the first."""
     (width, height), (w, h) = one, other
     if abs(math.log(w * height / (h * width))) > SKEWED:
-        said = f"{what} is {w}×{h}, which does not fit {width}×{height}"
-        raise BadPhoto(f"{said}: it must show all of the photo")
+        shapes = f"{what} is {w}×{h}, which does not fit {width}×{height}"
+        raise BadPhoto(f"{shapes}: it must show all of the photo")
 
 
 def tell_alone(root: Path, alone: Sequence[str], what: str, kept: bool = True) -> None:
@@ -95,7 +95,7 @@ def tell_alone(root: Path, alone: Sequence[str], what: str, kept: bool = True) -
         print(f"{root}: {what}, left out ({len(alone)}): {some}{listed}")
 
 
-def _told(name: str) -> str:
+def _quoted(name: str) -> str:
     """In quotes; an accent that is a sign behind its letter is shown as one (\\u0301)."""
     return repr(name) if unicodedata.is_normalized("NFC", name) else ascii(name)
 

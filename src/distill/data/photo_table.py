@@ -67,8 +67,8 @@ def pair_of(file: str) -> str:
 
 def size_of(file: str) -> int | None:
     """The long side of a whole picture in a PNG's name; None of a square."""
-    found = _SIZE.search(file)
-    return int(found[1]) if found else None
+    match = _SIZE.search(file)
+    return int(match[1]) if match else None
 
 
 def read_rows(root: Path) -> dict[str, PhotoRow]:
@@ -135,8 +135,8 @@ def png_names(root: Path, side: Side, folder: str) -> set[str]:
     path = root / side / folder
     if not path.is_dir():
         return set()
-    with os.scandir(path) as found:
-        return {e.name for e in found if e.name.endswith(".png") and not e.name.startswith(".")}
+    with os.scandir(path) as entries:
+        return {e.name for e in entries if e.name.endswith(".png") and not e.name.startswith(".")}
 
 
 def pairs_on_disk(root: Path) -> dict[Side, set[str]]:
@@ -152,8 +152,8 @@ def pairs_on_disk(root: Path) -> dict[Side, set[str]]:
 def folders_of(root: Path, files: Sequence[str]) -> list[str]:
     """The folder each PNG's photo came from; empty where the set has one folder or does not say."""
     rows = read_rows(root)
-    found = (rows.get(pair_of(file)) for file in files)
-    return [row.folder if row else "" for row in found]
+    matches = (rows.get(pair_of(file)) for file in files)
+    return [row.folder if row else "" for row in matches]
 
 
 def leftovers(root: Path, pairs: set[str]) -> list[Path]:

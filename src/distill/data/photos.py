@@ -96,13 +96,13 @@ def find_photos(
         return [Photo(each, each.key) for each in stored]
     there = folder.is_dir()
     files = [*walk(folder)] if there else []
-    found = sorted(p for p in files if p.suffix.lower() in decode.PICTURES)
+    pictures = sorted(p for p in files if p.suffix.lower() in decode.PICTURES)
     others = decode.left_out(path.name for path in files)
-    if not found:
+    if not pictures:
         raise _none_in(folder, there, key, others)
     if others and told:
         print(f"{folder}: {others}")
-    return [Photo(path, path.relative_to(folder).as_posix()) for path in found]
+    return [Photo(path, path.relative_to(folder).as_posix()) for path in pictures]
 
 
 def _none_in(folder: Path | Address, there: bool, key: str, others: str = "") -> DistillError:
@@ -153,8 +153,8 @@ def find_all(
         return find_photos(train[0], listing=listing)
     folders = [*train, *val]
     _check_different(folders)
-    own: Side | None = "train" if val else None
-    where = [(own, "photos=")] * len(train) + [("val", "val_photos=")] * len(val)
+    side_of_all: Side | None = "train" if val else None
+    where = [(side_of_all, "photos=")] * len(train) + [("val", "val_photos=")] * len(val)
     return [
         replace(photo, key=f"{name}/{photo.key}", side=side, folder=name)
         for folder, name, (side, key) in zip(folders, folder_names(folders), where, strict=True)
@@ -196,8 +196,8 @@ def folder_names(folders: Sequence[Path | Address]) -> list[str]:
     names: list[str] = []
     for folder in folders:
         name = (folder if isinstance(folder, Address) else real_path(folder)).name or "root"
-        taken = (f"{name}-{n}" if n > 1 else name for n in range(1, len(folders) + 2))
-        names.append(next(each for each in taken if each not in names))
+        candidates = (f"{name}-{n}" if n > 1 else name for n in range(1, len(folders) + 2))
+        names.append(next(each for each in candidates if each not in names))
     return names
 
 

@@ -163,11 +163,11 @@ def of_one_shape(shapes: Sequence[Sequence[int]], most: int) -> list[list[int]]:
 
     A list has at most `most` pixels, or one picture. The first of each shape decides their order.
     """
-    found: dict[tuple[int, ...], list[int]] = {}
+    numbers_by_shape: dict[tuple[int, ...], list[int]] = {}
     for number, shape in enumerate(shapes):
-        found.setdefault(tuple(shape), []).append(number)
+        numbers_by_shape.setdefault(tuple(shape), []).append(number)
     parts = []
-    for shape, alike in found.items():
+    for shape, alike in numbers_by_shape.items():
         step = max(1, most // max(1, shape[0] * shape[1]))
         parts += [alike[start : start + step] for start in range(0, len(alike), step)]
     return parts
@@ -204,8 +204,8 @@ def counts(shares: Sequence[Share], count: int) -> list[int]:
     """How many of `count` positions each share takes: the largest remainders are rounded up."""
     whole = sum(share.weight for share in shares)
     exact = [count * share.weight / whole for share in shares]
-    taken = [int(value) for value in exact]
-    by_rest = sorted(range(len(shares)), key=lambda i: taken[i] - exact[i])
-    for i in by_rest[: count - sum(taken)]:
-        taken[i] += 1
-    return taken
+    positions = [int(value) for value in exact]
+    by_rest = sorted(range(len(shares)), key=lambda i: positions[i] - exact[i])
+    for i in by_rest[: count - sum(positions)]:
+        positions[i] += 1
+    return positions

@@ -118,21 +118,23 @@ def _few(
     ordered = sorted(sizes, key=lambda label: _hash(label, seed))
     sides: dict[str, Side] = dict.fromkeys(ordered, "train")
     if test_fraction and len(ordered) > 2:  # one at least is for each of the others
-        sides |= dict.fromkeys(_taken(ordered[:-2], sizes, test_fraction * len(photos)), "test")
+        sides |= dict.fromkeys(
+            _groups_for(ordered[:-2], sizes, test_fraction * len(photos)), "test"
+        )
     left = [label for label in ordered if sides[label] == "train"][:-1]
-    sides |= dict.fromkeys(_taken(left, sizes, val_fraction * len(photos)), "val")
+    sides |= dict.fromkeys(_groups_for(left, sizes, val_fraction * len(photos)), "val")
     return [sides[label] for label in labels]
 
 
-def _taken(ordered: Sequence[str], sizes: Mapping[str, int], share: float) -> list[str]:
+def _groups_for(ordered: Sequence[str], sizes: Mapping[str, int], share: float) -> list[str]:
     """Components, the first ones first, that fit into so many photos; the smallest where none
     does."""
-    room, taken = max(1, round(share)), []
+    room, labels = max(1, round(share)), []
     for label in ordered:
         if sizes[label] <= room:
             room -= sizes[label]
-            taken.append(label)
-    return taken or [min(ordered, key=lambda label: sizes[label])]
+            labels.append(label)
+    return labels or [min(ordered, key=lambda label: sizes[label])]
 
 
 def _smallest_names(names: Sequence[str], edges: Edges) -> list[str]:

@@ -92,8 +92,8 @@ def id_of_files(paths: Iterable[Path], how: str = "") -> bytes:
     """16 bytes that change when one of the files does, or how they are measured."""
     for path in paths:
         with suppress(OSError):
-            found = path.stat()
-            how += f"\0{path}\0{found.st_size}\0{found.st_mtime_ns}"
+            status = path.stat()
+            how += f"\0{path}\0{status.st_size}\0{status.st_mtime_ns}"
     return row_id(how)
 
 
@@ -148,9 +148,9 @@ def thumbnails(photos: Sequence[Photo], source: str, engine: Engine = HERE) -> T
         step, saved = min(PART, SAVE_EVERY), 0
         parts = [missing[start : start + step] for start in range(0, len(missing), step)]
         paths = ([photos[i].path.absolute() for i in part] for part in parts)
-        found = engine.map(partial(thumbnails_of, threads=engine.threads), paths)
-        for part, made in zip(parts, found, strict=True):
-            rows["thumbnail"][part] = made
+        results = engine.map(partial(thumbnails_of, threads=engine.threads), paths)
+        for part, rows_of_part in zip(parts, results, strict=True):
+            rows["thumbnail"][part] = rows_of_part
             progress.update(len(part))
             if progress.n - saved >= SAVE_EVERY:
                 save()
@@ -170,11 +170,11 @@ def thumbnails_of(paths: Sequence[PhotoFile], threads: int) -> Thumbnails:
 
 def thumbnail(path: PhotoFile) -> Thumbnails:
     """() of THUMBNAIL: the upright photo's centre square, all zero for what cannot be read."""
-    made = np.zeros((), THUMBNAIL)
+    row = np.zeros((), THUMBNAIL)
     try:
         with open_photo(path) as stream, Image.open(stream, formats=_OPENERS) as image:
             if image.width * image.height > MAX_PIXELS:
-                return made
+                return row
             image.draft("L", (4 * SMALL, 4 * SMALL))  # a large JPEG is decoded at an eighth
             whole = upright(image)
             whole.info.pop("icc_profile", None)  # changes too little to matter here
@@ -187,10 +187,10 @@ def thumbnail(path: PhotoFile) -> Thumbnails:
     except DistillError:
         raise
     except Exception:  # decoders raise whatever a damaged file makes them raise
-        return made
+        return row
     for name, square in pixels.items():
-        made[name] = square
-    return made
+        row[name] = square
+    return row
 
 
 def identity(photo: Photo) -> bytes:
@@ -199,10 +199,10 @@ def identity(photo: Photo) -> bytes:
         text = f"{photo.key}\0{photo.path.size}\0{photo.path.stamp}"
     else:
         try:
-            found = photo.path.stat()
+            status = photo.path.stat()
         except OSError:
             return bytes(16)
-        text = f"{photo.key}\0{found.st_size}\0{found.st_mtime_ns}"
+        text = f"{photo.key}\0{status.st_size}\0{status.st_mtime_ns}"
     return row_id(text)
 
 

@@ -162,7 +162,7 @@ class SharedBatches:
         rest = [{k: v for k, v in each.items() if k not in self.memory} for each in samples]
         return Placed(worker.id, place, default_collate(rest))
 
-    def taken(self, batch: Placed, copy: Callable[[Tensor], Tensor]) -> dict[str, Any]:
+    def received(self, batch: Placed, copy: Callable[[Tensor], Tensor]) -> dict[str, Any]:
         """The batch in memory of its own, its tensors as `copy` makes them."""
         tensors = {k: copy(m[batch.worker, batch.place]) for k, m in self.memory.items()}
         return {**batch.rest, **tensors}
@@ -200,4 +200,4 @@ class SharedBatchLoader(ErrorForwardingLoader):
     def __iter__(self) -> Iterator[Any]:  # type: ignore[override]
         batches: Iterable[Any] = super().__iter__()
         for batch in batches:
-            yield self.shared.taken(batch, self.copy) if isinstance(batch, Placed) else batch
+            yield self.shared.received(batch, self.copy) if isinstance(batch, Placed) else batch

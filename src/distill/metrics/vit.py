@@ -101,13 +101,13 @@ class VisionTransformer(nn.Module):
 
 def of_dinov2(state: Mapping[str, Tensor]) -> dict[str, Tensor]:
     """A checkpoint of DINOv2 by CLIP's names; what only training needs is left out."""
-    found = {}
+    tensors = {}
     for key, value in state.items():
         for before, now in RENAMED.items():
             if key.startswith(before) or "blocks." in key:
                 key = key.replace(before, now)
-        found[key] = value
-    found.pop("mask_token", None)
+        tensors[key] = value
+    tensors.pop("mask_token", None)
     for name in ("class_embedding", "positional_embedding"):
-        found[name] = found[name].squeeze()
-    return found
+        tensors[name] = tensors[name].squeeze()
+    return tensors

@@ -87,7 +87,7 @@ def build_student(
     student = Student(encoder_module, out, whole, last)
     both = {"encoder": encoder, "decoder.build": decoder} | ({"head": head} if head else {})
     foreign = [
-        f"{key}._target_={node['_target_']}" for key, node in both.items() if nodes.is_own(node)
+        f"{key}._target_={node['_target_']}" for key, node in both.items() if nodes.is_plugin(node)
     ]
     if foreign:
         try_network(" with ".join(foreign), student, channels)
@@ -142,7 +142,9 @@ def load_teacher(style: StyleSettings, node: Node | None) -> Teacher:
         elif style.weights:  # another teacher than the style's own
             raise DistillError(f"style.weights={style.weights}: this teacher takes none; leave it")
     teacher: Teacher = nodes.part("teacher", node, Teacher, **arguments)
-    return trial(teacher, f"teacher._target_={node['_target_']}") if nodes.is_own(node) else teacher
+    if nodes.is_plugin(node):
+        return trial(teacher, f"teacher._target_={node['_target_']}")
+    return teacher
 
 
 def trial(teacher: Teacher, what: str) -> Teacher:

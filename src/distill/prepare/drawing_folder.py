@@ -24,8 +24,8 @@ class DrawingFolder:
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
-        found = sorted(path for path in walk(folder) if path.suffix.lower() in KINDS)
-        self._names = [path.relative_to(folder).as_posix() for path in found]
+        drawings = sorted(path for path in walk(folder) if path.suffix.lower() in KINDS)
+        self._names = [path.relative_to(folder).as_posix() for path in drawings]
         self._partners = Partners(self._names)
         if not self._names:
             kinds = ", ".join(sorted(kind[1:] for kind in KINDS))
@@ -33,8 +33,8 @@ class DrawingFolder:
 
     def of(self, photo: Photo) -> Path | None:
         """The photo's drawing, None where it has none."""
-        found = self._partners.all_of(self._sought(photo))
-        return self.folder / found[0] if found else None
+        names = self._partners.all_of(self._sought(photo))
+        return self.folder / names[0] if names else None
 
     def missing(self, photos: Sequence[Photo]) -> list[Photo]:
         """The photos that have no drawing.
@@ -42,12 +42,12 @@ class DrawingFolder:
         Raises DistillError where none has any, where two drawings may be one photo's or two photos
         one drawing's, and for photos that are themselves in the place of drawings.
         """
-        said, by_key = f"teacher.folder={self.folder}: ", {photo.key: photo for photo in photos}
+        setting, by_key = f"teacher.folder={self.folder}: ", {photo.key: photo for photo in photos}
         sought = [self._sought(photo) for photo in photos]
-        pairs, lacking, unclaimed = match([*by_key], self._names, said, sought)
+        pairs, lacking, unclaimed = match([*by_key], self._names, setting, sought)
         if photos and not pairs:
             raise DistillError(
-                f"{said}none is of a photo: names must be alike without their suffix, as "
+                f"{setting}none is of a photo: names must be alike without their suffix, as "
                 f"{self._names[0]!r} here and {photos[0].key!r} (of "
                 f"{counted(len(photos), 'photo')}) are not"
             )
@@ -55,7 +55,7 @@ class DrawingFolder:
             path = by_key[key].path
             if isinstance(path, Path) and real_path(path) == real_path(self.folder / drawing):
                 it = "holds the photos themselves; name the folder of the drawings"
-                raise DistillError(said + it)
+                raise DistillError(setting + it)
         tell_alone(self.folder, unclaimed, "drawings of no photo", kept=False)
         return [by_key[key] for key in lacking]
 

@@ -89,7 +89,7 @@ def manifest(
     settings: PhotoSource,
     teacher: Teacher,
     root: Path | None = None,
-    found: Sequence[Photo] | None = None,
+    photos: Sequence[Photo] | None = None,
 ) -> Manifest:
     """What decides every pixel of the set. Raises DistillError for what does not fit.
 
@@ -97,7 +97,7 @@ def manifest(
     are looked for where they matter.
     """
     root = root or chosen.pairs_root(settings)
-    _decide(settings, teacher, root, found)
+    _decide(settings, teacher, root, photos)
     views, folders = settings.data.views, sources.training_folders(settings)
     if not isinstance(views, int) and len(views) != len(folders):
         raise DistillError(
@@ -126,18 +126,18 @@ def manifest(
 
 
 def _decide(
-    settings: PhotoSource, teacher: Teacher, root: Path, found: Sequence[Photo] | None
+    settings: PhotoSource, teacher: Teacher, root: Path, photos: Sequence[Photo] | None
 ) -> None:
     """Settle what the teacher leaves open: as the set there has it, or by the photos, once.
 
     Too few photos leave it at the teacher's default.
     """
-    if made_by := chosen.labelled_by(settings, root):
-        teacher.settle(made_by)
+    if labeller := chosen.labelled_by(settings, root):
+        teacher.settle(labeller)
     choices = teacher.open_choices()
     if not choices:
         return
-    those = sources.photos(settings) if found is None else found
+    those = sources.photos(settings) if photos is None else photos
     squares = some_squares(those, settings.style.resolution, settings.crop)
     if squares is None:
         print("teacher: too few photos to choose its upsampling by; set teacher.upsampling")
@@ -158,9 +158,9 @@ def _precision(settings: PhotoSource, teacher: Teacher, root: Path) -> Precision
         )
     if asked != "auto":
         return asked
-    made = manifest_at(root)
-    if made is not None:
-        return made["precision"]
+    recipe = manifest_at(root)
+    if recipe is not None:
+        return recipe["precision"]
     # Matrix units (Intel's AMX): 2.4 times as fast. Without them bfloat16 is the slower one.
     units = getattr(torch.cpu, "_is_amx_tile_supported", lambda: False)
     fast = HERE.device(settings.label.device) == "cpu" and units()
@@ -174,11 +174,11 @@ def prepare(settings: PhotoSource, teacher: Teacher) -> SetReport:
 
 def split_on_the_fly(settings: PhotoSource, teacher: Teacher) -> dict[Side, list[Photo]]:
     """The photos of all sides, as the set of their pairs would hold them."""
-    root, found = chosen.pairs_root(settings), sources.photos(settings)
-    made_with = manifest(settings, teacher, root, found)
+    root, photos = chosen.pairs_root(settings), sources.photos(settings)
+    recipe = manifest(settings, teacher, root, photos)
     if manifest_at(root) is None:  # without terms a set counts as one from before they were kept
         keep_terms(root, settings)
-    return split_for(found, made_with, root, **sources.drop_lists(settings))
+    return split_for(photos, recipe, root, **sources.drop_lists(settings))
 
 
 def prepare_held_out(
@@ -189,38 +189,38 @@ def prepare_held_out(
     Or all of another folder, as one side, but for the photos with the keys `without`: nothing was
     chosen by any of them.
     """
-    found, root = sources.photos(settings), chosen.pairs_root(settings)
+    photos, root = sources.photos(settings), chosen.pairs_root(settings)
     if all_of_them:
-        found = [replace(photo, side="val") for photo in found if photo.key not in without]
+        photos = [replace(photo, side="val") for photo in photos if photo.key not in without]
         root = root.with_name(f"{root.name}-held-out")
         settings = replace(settings, data=replace(settings.data, test_fraction=0.0))
     tested = sources.photos_in_manifest(settings, root)["test_fraction"] > 0
-    if not (tested and _label(settings, teacher, found, root, ("test",)).counts["test"]):
-        _label(settings, teacher, found, root, ("val",))
+    if not (tested and _label(settings, teacher, photos, root, ("test",)).counts["test"]):
+        _label(settings, teacher, photos, root, ("val",))
     return root
 
 
-def teacher_pass(how: Labelling, teacher: Teacher, made_with: Manifest, device: str) -> TeacherPass:
+def teacher_pass(how: Labelling, teacher: Teacher, recipe: Manifest, device: str) -> TeacherPass:
     """How the settings have a teacher label on a device."""
     if isinstance(teacher, FolderTeacher):
-        return DrawingPass(teacher, made_with, how.workers)
+        return DrawingPass(teacher, recipe, how.workers)
     # One picture at a time is the fastest form of the teacher on a CPU (0.28 s against 0.35).
     batch_size = how.batch_size or (1 if device == "cpu" else teacher.batch_size)
-    return TeacherPass(teacher, made_with, batch_size, how.workers, device)
+    return TeacherPass(teacher, recipe, batch_size, how.workers, device)
 
 
 def _label(
     settings: PhotoSource,
     teacher: Teacher,
-    found: Sequence[Photo],
+    photos: Sequence[Photo],
     root: Path,
     sides: Sequence[Side],
 ) -> SetReport:
-    fast, made_with = teacher.fast(), manifest(settings, teacher, found=found)
-    maker = teacher_pass(settings.label, fast, made_with, HERE.device(settings.label.device))
+    fast, recipe = teacher.fast(), manifest(settings, teacher, photos=photos)
+    maker = teacher_pass(settings.label, fast, recipe, HERE.device(settings.label.device))
     store = PairStore(root, maker.folders)
     drop, restore = sources.drop_lists(settings).values()
-    report = build_set(found, maker, made_with, store, sides, drop, restore)
+    report = build_set(photos, maker, recipe, store, sides, drop, restore)
     keep_terms(root, settings)
     print(report)
     if report.newly or report.restored:

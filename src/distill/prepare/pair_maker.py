@@ -162,9 +162,9 @@ def make_pairs(
     with shown as progress, ThreadPoolExecutor(1) as thread:
         left = iter(jobs)
         for batch in adapting(loader) if maker.adapts else loader:
-            found = [(next(left), read) for read in batch]
-            good = [(job, read) for job, read in found if not isinstance(read, str)]
-            bad |= {job.photo.key: read for job, read in found if isinstance(read, str)}
+            results = [(next(left), read) for read in batch]
+            good = [(job, read) for job, read in results if not isinstance(read, str)]
+            bad |= {job.photo.key: read for job, read in results if isinstance(read, str)}
             if good:
                 try:
                     pairs = maker.pairs([read for _, read in good])

@@ -228,10 +228,10 @@ class SidePlacer:
 
     def _settle(self, new: Iterable[int]) -> None:
         for i in new:
-            group, own = self._group[i], self.photos[i].side
+            group, photo_side = self._group[i], self.photos[i].side
             near = [*self._similar(i), *([self._met[group]] if group in self._met else [])]
             beside = {side: j for j in reversed(near) if (side := self.sides[j])}
-            if len(beside) > 1 or (own and beside.keys() - {own}):
+            if len(beside) > 1 or (photo_side and beside.keys() - {photo_side}):
                 words = {"train": "training", "val": "validation", "test": "test"}
                 those = (
                     f"{self.photos[beside[side]].key!r} in {words[side]}"
@@ -241,8 +241,8 @@ class SidePlacer:
                 self.bridging[i] = (
                     f"belongs with {' and with '.join(those)} (a near-duplicate, or of one name)"
                 )
-            elif own or beside:
-                self.sides[i] = own or next(iter(beside))
+            elif photo_side or beside:
+                self.sides[i] = photo_side or next(iter(beside))
                 self._queue.append(i)
                 self._meet(i)
 

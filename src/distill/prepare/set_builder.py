@@ -141,10 +141,10 @@ def check_sides(
     for side in sides:
         if side != "test" and not report.counts[side]:
             others = sum(report.counts[each] for each in SIDES)
-            said = maker.nothing_usable(Path(f"{report.root}/{report.listed}"), others)
+            reason = maker.nothing_usable(Path(f"{report.root}/{report.listed}"), others)
             if report.counts["dropped"] and not report.skipped:
-                said = f"is left: {report.counts['dropped']} dropped; restore=FILE, or add others"
-            raise DistillError(f"{report.root}: no {side} photo {said}")
+                reason = f"is left: {report.counts['dropped']} dropped; restore=FILE, or add others"
+            raise DistillError(f"{report.root}: no {side} photo {reason}")
 
 
 def split_for(
@@ -167,7 +167,7 @@ def split_for(
             store.remove(placement.obsolete, manifest)
     for key, reason in sorted(placement.bridging.items()):
         print(f"skipped {key!r}: {reason}")
-    return {side: [photo for photo, own in placement.sides if own == side] for side in SIDES}
+    return {side: [photo for photo, placed in placement.sides if placed == side] for side in SIDES}
 
 
 def _remember(

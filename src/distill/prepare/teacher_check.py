@@ -107,23 +107,23 @@ def choose(
 
     Of equally near ones, to a tenth of a pixel, the one that mirrors best.
     """
-    found = {name: check_teacher(teacher, squares) for name, teacher in teachers.items()}
+    checks = {name: check_teacher(teacher, squares) for name, teacher in teachers.items()}
 
     def order(name: str) -> tuple[float, float]:
-        off = found[name].displacement
-        return round(float("inf") if off is None else off, 1), -(found[name].mirror or 0.0)
+        off = checks[name].displacement
+        return round(float("inf") if off is None else off, 1), -(checks[name].mirror or 0.0)
 
-    return min(found, key=order), found
+    return min(checks, key=order), checks
 
 
-def furthest(found: Tensor) -> float | None:
+def furthest(shifts: Tensor) -> float | None:
     """The largest median by columns (to the side) and rows (down) of (N, T, T, 2), in pixels.
 
     A column holds as many tiles as there are rows: surer than a tile alone. None where a median
     cannot be had.
     """
-    columns = found[..., 1].flatten(0, 1).nanmedian(0).values
-    rows = found[..., 0].transpose(1, 2).flatten(0, 1).nanmedian(0).values
+    columns = shifts[..., 1].flatten(0, 1).nanmedian(0).values
+    rows = shifts[..., 0].transpose(1, 2).flatten(0, 1).nanmedian(0).values
     both = torch.cat([columns, rows])
     return None if both.isnan().any() else both.abs().max().item()
 

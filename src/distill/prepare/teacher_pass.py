@@ -100,12 +100,12 @@ class TeacherPass(PairMaker):
             return
         if self.teacher.unseen:
             print(f"teacher: {self.teacher.unseen}")
-        found = self.measured([job.photo for job in jobs if job.number == 0 and not job.size])
-        if found is not None:
-            print(found)
-            if found.bent:
-                print(found.advice())
-            write_json(kept, {"settings": self.teacher.settings()} | found.plain())
+        check = self.measured([job.photo for job in jobs if job.number == 0 and not job.size])
+        if check is not None:
+            print(check)
+            if check.bent:
+                print(check.advice())
+            write_json(kept, {"settings": self.teacher.settings()} | check.plain())
 
     def measured(self, photos: Sequence[Photo]) -> TeacherCheck | None:
         """What is found of some of the photos; None of too few."""
@@ -118,7 +118,7 @@ class TeacherPass(PairMaker):
         if squares is None:
             return None
         try:
-            found = check_teacher(drawing, squares)
+            check = check_teacher(drawing, squares)
         except BadPicture:  # labelling comes upon it too, and names its photo
             return None
         outputs = torch.cat(drawn[::2])  # the others are of mirrored ones
@@ -131,7 +131,7 @@ class TeacherPass(PairMaker):
                 f"{counted(len(squares), 'photo')}; if its black is 0, set "
                 "teacher.output_range=[0,1]"
             )
-        return found
+        return check
 
     def _inference(self, photos: Tensor) -> dict[str, Tensor]:
         """The teacher's layers for (N, 3, S, S), in the set's precision, on the CPU."""
@@ -143,8 +143,8 @@ class TeacherPass(PairMaker):
     def still_bad(self, photo: Photo, reason: str, since: float) -> bool:
         try:
             _pictures(photo, self.drawings)
-        except BadPhoto as found:
-            return str(found) == reason
+        except BadPhoto as problem:
+            return str(problem) == reason
         return False
 
     def nothing_usable(self, listed: Path, others: int) -> str:
@@ -227,14 +227,14 @@ class DrawingPass(TeacherPass):
         """SHA-256 of the drawings, by the photos' keys."""
         assert self.drawings
         each = {photo.key: photo for photo in photos}
-        found = {}
+        hashes = {}
         with bar(len(each), "drawing", "checking", leave=False) as progress:
             for key, photo in each.items():
                 if path := self.drawings.of(photo):
                     with suppress(OSError):  # reading it says what is wrong
-                        found[key] = sha256(path)
+                        hashes[key] = sha256(path)
                 progress.update()
-        return found
+        return hashes
 
 
 def read_views(manifest: Manifest, drawings: DrawingFolder | None, job: PairJob) -> Tensor:

@@ -69,10 +69,10 @@ class WholePictures:
         small = sum(1 for photo in trained if not self.of(photo, "train"))
         needed = -int(-least // ENLARGED)
         if trained and small == len(trained):
-            found = max(self.longest.get(photo.key, 0) for photo in trained)
+            largest = max(self.longest.get(photo.key, 0) for photo in trained)
             raise DistillError(
                 f"{root}: every training photo is smaller than data.sizes={[*self.sizes]}: "
-                f"{least} needs {needed} pixels on the long side, the largest has {found}; add "
+                f"{least} needs {needed} pixels on the long side, the largest has {largest}; add "
                 "larger photos, or smaller sizes"
             )
         if small:
@@ -110,8 +110,8 @@ def long_sides(photos: Sequence[Photo], source: str) -> dict[str, int]:
             ThreadPoolExecutor(WAITING if stored else 1) as pool,
             bar(len(missing), "photo", "sizes", leave=False) as progress,
         ):
-            found = pool.map(_long_side, (photos[i] for i in missing))
-            for i, pixels in zip(missing, found, strict=True):
+            sides = pool.map(_long_side, (photos[i] for i in missing))
+            for i, pixels in zip(missing, sides, strict=True):
                 known[each[i]] = pixels
                 progress.update()
         kept = [(name, known[name]) for name in dict.fromkeys(each) if known[name]]

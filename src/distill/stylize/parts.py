@@ -34,10 +34,10 @@ def lay_over(
     below = render.opaque(photo)
     parts = [at.parts] if isinstance(at.parts, str) else at.parts or []
     shares = [_share(below, part) for part in parts]
-    alpha, made = (
+    alpha, opacity = (
         np.asarray(each.convert("RGBA"), np.float32)[..., 3] for each in (photo, stylised)
     )
-    share = np.max(shares or [np.ones_like(alpha)], 0) * made / np.maximum(alpha, 1)
+    share = np.max(shares or [np.ones_like(alpha)], 0) * opacity / np.maximum(alpha, 1)
     if parts and not share.any():
         say(f"nothing of parts=[{','.join(parts)}] in it; it stays")
     mask = np.rint(at.strength * np.rint(255 * share)).astype(np.uint8)

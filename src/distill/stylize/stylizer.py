@@ -133,7 +133,7 @@ class Stylizer:
         mode = MODES[self.student.channels]
         mode = "RGBA" if mode == "RGB" and pixels.shape[-1] == 4 else mode
         photos = [Image.fromarray(each) for each in levels.reshape(-1, *levels.shape[-3:])]
-        made = self._pages(photos, at)
-        stylised = [np.atleast_3d(np.asarray(page.convert(mode))) for page in made]
+        pages = self._pages(photos, at)
+        stylised = [np.atleast_3d(np.asarray(page.convert(mode))) for page in pages]
         output = np.stack(stylised) if pixels.ndim == 4 else stylised[0]
         return (output / 255).astype(pixels.dtype) if real else output

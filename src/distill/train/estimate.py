@@ -42,7 +42,7 @@ def estimate(settings: Train) -> None:
     if teacher is None:
         raise DistillError("estimate: pairs of your own need no labelling; name a style")
     photos = sources.photos(settings) if there else demo_photos()
-    manifest = labelling.manifest(settings, teacher, found=photos)
+    manifest = labelling.manifest(settings, teacher, photos=photos)
     device = HERE.device(settings.label.device)
     maker = labelling.teacher_pass(settings.label, teacher.fast(), manifest, device)
     pairs: list[list[torch.Tensor]] = []

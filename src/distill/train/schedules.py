@@ -39,7 +39,7 @@ def make_schedule(
 
     A scheduler alone is one of steps: the whole run is a single epoch.
     """
-    with of_the_user("schedule: its constructor") if nodes.is_own(node) else nullcontext():
+    with of_the_user("schedule: its constructor") if nodes.is_plugin(node) else nullcontext():
         length = {"total_steps": total_steps, "val_every": val_every}
         schedule = nodes.build(node, optimizer=optimizer, **length)
     if schedule is not None and not isinstance(schedule, (LRScheduler, dict)):

@@ -116,7 +116,7 @@ def check(settings: Train) -> None:
         # Of all teachers only a trained run, a file and the user's own may give others than RGB.
         others = ("trained_run.", "onnx_teacher.", "python_callable.")
         ours = tuple(f"distill.models.teachers.{each}" for each in others)
-        may = settings.teacher["_target_"].startswith(ours) or nodes.is_own(settings.teacher)
+        may = settings.teacher["_target_"].startswith(ours) or nodes.is_plugin(settings.teacher)
         taught = channels_of(load_teacher(settings.style, settings.teacher)) if may else 3
         if taught != settings.channels:
             kind = {1: "grey", 3: "RGB", 4: "RGBA"}
@@ -173,7 +173,7 @@ def student_module(
     )
     module.configure(settings)
     for name in criterion.terms:
-        if nodes.is_own(settings.loss.terms[name]):
+        if nodes.is_plugin(settings.loss.terms[name]):
             module.try_term(name)
     optimizer = module.make_optimizer(student.parameters(), module.lr)  # shows a bad value at once
     module.make_schedule(optimizer, settings.trainer.max_steps, settings.trainer.val_every)

@@ -32,7 +32,7 @@ from distill.train.loggers import ExternalLoggers, check_installed, close, of_th
 def make_trainer(
     settings: Training,
     run: Run,
-    own: Sequence[pl.Callback],
+    callbacks: Sequence[pl.Callback],
     monitor: str | None = "val/loss",
     clip: float | None = None,
 ) -> pl.Trainer:
@@ -70,7 +70,7 @@ def make_trainer(
             enable_model_summary=False,
             enable_progress_bar=False,
             logger=of_the_folder(settings.logger, run),
-            callbacks=[*own, *users, *_callbacks(settings, run, monitor)],
+            callbacks=[*callbacks, *users, *_callbacks(settings, run, monitor)],
             plugins=[AtomicCheckpoints()],
         )
     except (ValueError, RuntimeError, pl.utilities.exceptions.MisconfigurationException) as error:

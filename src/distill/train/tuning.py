@@ -182,9 +182,9 @@ class Curve:
         axes = figure.subplots()
         axes.plot(self.rates, self.losses, color="0.75", label="loss of the step")
         axes.plot(self.rates, self.smooth, label="smoothed")
-        taken = self.rate or DEFAULT_RATE
+        rate = self.rate or DEFAULT_RATE
         how = "steepest descent" if self.rate else "default: no suggestion"
-        axes.axvline(taken, color="tab:red", label=f"lr {taken:g} ({how})")
+        axes.axvline(rate, color="tab:red", label=f"lr {rate:g} ({how})")
         axes.set(xscale="log", xlabel="learning rate", ylabel="loss", title="learning-rate finder")
         axes.legend()
         with atomic_write(path) as temporary:

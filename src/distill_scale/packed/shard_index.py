@@ -29,7 +29,7 @@ from distill.data.photos import Side
 
 CATALOGUE = "shards.parquet"
 LARGEST = 2**30  # bytes of a pair: what an index may ask to be read
-_MADE = b"distill"  # key of what a part of the index says of its shard
+_ROW = b"distill"  # key of what a part of the index says of its shard
 
 
 @dataclass(frozen=True)
@@ -122,7 +122,7 @@ def pyarrow_parquet() -> Any:
 
 def write_part(root: Address, row: ShardRow, pairs: Sequence[IndexRow]) -> None:
     """Publish the index of one shard, which makes the shard a part of the set."""
-    about = {_MADE: json.dumps(asdict(row)).encode()}
+    about = {_ROW: json.dumps(asdict(row)).encode()}
     root.write(part_path(row.shard), _parquet(_PAIR, pairs, about))
 
 
@@ -131,7 +131,7 @@ def read_shard_row(root: Address, shard: str) -> ShardRow | None:
     parquet = pyarrow_parquet()
     try:
         content = root.read(part_path(shard))
-        kept = parquet.read_schema(io.BytesIO(content)).metadata[_MADE]
+        kept = parquet.read_schema(io.BytesIO(content)).metadata[_ROW]
         return ShardRow(**json.loads(kept))
     except DistillError:
         raise
@@ -244,17 +244,17 @@ def _table(root: Address, path: str, kinds: dict[str, str], columns: list[str]) 
             table = table.append_column(name, pyarrow.nulls(len(table)))
         table = table.select(columns).cast(_schema({name: kinds[name] for name in columns}))
         table.validate(full=True)  # a damaged file's text may be none
-        said = f"damaged ({wrong})" if (wrong := _impossible(table)) else ""
+        problem = f"damaged ({wrong})" if (wrong := _impossible(table)) else ""
     except FileNotFoundError:
-        said = "not there"
+        problem = "not there"
     except DistillError:
         raise
     except Exception as error:  # pyarrow's are of many kinds
-        said = f"damaged ({reason_of(error, 100)})"
-    if not said:
+        problem = f"damaged ({reason_of(error, 100)})"
+    if not problem:
         return table
     raise DistillError(
-        f"{root}/{path}: {said}; run the command that made the set again to repair it"
+        f"{root}/{path}: {problem}; run the command that made the set again to repair it"
     )
 
 

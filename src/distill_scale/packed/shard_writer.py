@@ -97,14 +97,14 @@ class ShardWriter:
         """Write shard and index; `skipped` are the photos of which there is no pair."""
         content = self._content
         content += END
-        made = ShardRow(
+        row = ShardRow(
             self.shard, self.side, self.folder, len(self._rows), len(content),
             hashlib.sha256(content).hexdigest(), self.plan, self.device, dict(skipped), self.whole,
         )  # fmt: skip
         if self._rows:
             root.write(shard_path(self.shard), memoryview(content))
-        write_part(root, made, self._rows)
-        return made
+        write_part(root, row, self._rows)
+        return row
 
 
 def write_set(root: Address, rows: Sequence[ShardRow]) -> None:

@@ -111,7 +111,7 @@ class ShardedPairs(Sequence[ShardedPair]):
         weakref.finalize(self, _close, self._files)
 
     def __getstate__(self) -> dict[str, Any]:
-        return {key: value for key, value in self.__dict__.items() if key not in _OWN}
+        return {key: value for key, value in self.__dict__.items() if key not in _PER_PROCESS}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)
@@ -159,19 +159,19 @@ class ShardedPairs(Sequence[ShardedPair]):
         offset, size = int(part.offsets[row]), int(part.sizes[row])
         file = self._file(shard)
         if file is not None:
-            found = read_at(file, size, offset)
+            content = read_at(file, size, offset)
         else:
             path = shard_path(self.shard_name(shard))
             try:
-                found = self.root.read_range(path, offset, size)
+                content = self.root.read_range(path, offset, size)
             except FileNotFoundError:
                 raise DistillError(
                     f"{self.root}/{path}: not there; run the command that made the set again "
                     "to repair it"
                 ) from None
-        if not part.holds(row, found):
+        if not part.holds(row, content):
             raise BadPhoto("damaged in its shard: not the bytes of the index")
-        return found
+        return content
 
     def _file(self, shard: int) -> int | None:
         """A handle of the shard's file, or of its copy; None where it has to be read from afar."""
@@ -202,4 +202,4 @@ def _close(files: Mapping[int, int]) -> None:
         os.close(handle)
 
 
-_OWN = ("_parts", "_files")  # of a process: not sent to another
+_PER_PROCESS = ("_parts", "_files")  # of a process: not sent to another

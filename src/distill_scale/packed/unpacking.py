@@ -50,7 +50,7 @@ def unpack(root: Address, folder: Path, sides: Sequence[Side] = SIDES) -> Unpack
     Raises DistillError where there are no shards, or `folder` holds something else.
     """
     manifest = finished_shards(root)
-    _check_own(root, folder)
+    _check_folder(root, folder)
     check_writable(folder)
     catalogue, new, skipped = Catalogue(root), 0, 0
     pairs = {side: ShardedPairs(root, catalogue, side, manifest.codec) for side in sides}
@@ -60,8 +60,8 @@ def unpack(root: Address, folder: Path, sides: Sequence[Side] = SIDES) -> Unpack
         for side in sides:
             stems = Counter(PurePath(pair.name).stem for pair in pairs[side])
             for pair in pairs[side]:
-                own = PurePath(pair.name)  # two that differ in their suffix alone keep it
-                name = f"{own.stem if stems[own.stem] == 1 else own.name}.png"
+                path = PurePath(pair.name)  # two that differ in their suffix alone keep it
+                name = f"{path.stem if stems[path.stem] == 1 else path.name}.png"
                 places = [folder / side / each / name for each in manifest.layout]
                 if not all(map(is_whole, places)):
                     try:
@@ -85,8 +85,8 @@ def held_out_folder(root: Address) -> Path:
     names the training photos too, of which it has no pair.
     """
     manifest = finished_shards(root)
-    said = f"{root}\0{root.read(MANIFEST)!r}"
-    digest = hashlib.sha256(said.encode()).hexdigest()[:12]
+    source = f"{root}\0{root.read(MANIFEST)!r}"
+    digest = hashlib.sha256(source.encode()).hexdigest()[:12]
     folder = cache_folder() / "held-out" / f"{root.name}-{digest}"
     if not (folder / DONE).is_file():
         print(f"{root}: unpacks its held-out pairs into {folder}, once")
@@ -96,14 +96,18 @@ def held_out_folder(root: Address) -> Path:
     return folder
 
 
-def _check_own(root: Address, folder: Path) -> None:
+def _check_folder(root: Address, folder: Path) -> None:
     """An empty folder, one that these shards are unpacked into, or the set they were made of."""
     if not folder.is_dir() or {each.name for each in folder.iterdir()} <= {LOCK}:
         return
-    begun, made = folder / MARK, folder / MANIFEST
+    begun, manifest = folder / MARK, folder / MANIFEST
     if begun.is_file() and begun.read_text() == f"{root}\n":
         return
     kept = f"{KEPT}/{MANIFEST}"
-    if made.is_file() and root.size(kept) is not None and made.read_bytes() == root.read(kept):
+    if (
+        manifest.is_file()
+        and root.size(kept) is not None
+        and manifest.read_bytes() == root.read(kept)
+    ):
         return
     raise DistillError(f"{folder}: not empty, and no copy of this set; name another output=DIR")

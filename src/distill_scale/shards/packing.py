@@ -63,24 +63,24 @@ def convert(settings: ShardSettings, done: Done) -> None:
     if settings.to == "shards":
         _to_shards(settings, root, done)
         return
-    given = Address(_typed(root))
+    address = Address(_typed(root))
     if "://" in str(settings.output):
         raise DistillError(f"output={settings.output}: pairs are unpacked into a local folder")
-    beside = f"{given}-pairs" if given.local is not None else f"data/pairs/{given.name}"
+    beside = f"{address}-pairs" if address.local is not None else f"data/pairs/{address.name}"
     folder = home_path(settings.output or beside)
-    print(unpack(given, folder))
-    done(given, folder)
+    print(unpack(address, folder))
+    done(address, folder)
     print(next_step("train", **_learnt_from(folder), **{"data.root": str(folder)}))
 
 
 def _to_shards(settings: ShardSettings, root: str, done: Done) -> None:
-    given = Address(_typed(root))
-    if given.local is None or shard_manifest_at(given) is not None:
+    address = Address(_typed(root))
+    if address.local is None or shard_manifest_at(address) is not None:
         raise DistillError(
             f"data.root={root}: only a local folder of pairs is packed; for the way back add "
             "to=pairs"
         )
-    folder, d = given.local, settings.data
+    folder, d = address.local, settings.data
     target = Address(_typed(settings.output or f"{SHARDS}/{real_path(folder).name}"))
     if target.local is not None and real_path(target.local) == real_path(folder):
         raise DistillError(f"output={settings.output}: that is the set itself; name another place")
@@ -94,10 +94,10 @@ def _to_shards(settings: ShardSettings, root: str, done: Done) -> None:
 
 def _learnt_from(folder: Path) -> dict[str, str]:
     """The style to train with where a teacher's set says so, the recipe of a set of sketches."""
-    made = manifest_at(folder)
-    if made is None:
+    recipe = manifest_at(folder)
+    if recipe is None:
         return {}
-    return {"style": made["style"]} if "teacher" in made else {"recipe": "pix2pix"}
+    return {"style": recipe["style"]} if "teacher" in recipe else {"recipe": "pix2pix"}
 
 
 def _typed(text: str) -> str:
@@ -122,12 +122,12 @@ class ShardJob:
     @property
     def plan(self) -> str:
         """What changes when the shard would hold anything else: names, sizes and times of files."""
-        said: list[str] = [self.codec]
+        words: list[str] = [self.codec]
         for pair, row in zip(self.pairs, self.rows, strict=True):
             files = [path for path in (pair.photo, pair.target) if path]
             stats = [path.stat() for path in files]
-            said += [pair.name, str(row), *(f"{s.st_size} {s.st_mtime_ns}" for s in stats)]
-        return hashlib.sha256("\0".join(said).encode(errors="surrogateescape")).hexdigest()
+            words += [pair.name, str(row), *(f"{s.st_size} {s.st_mtime_ns}" for s in stats)]
+        return hashlib.sha256("\0".join(words).encode(errors="surrogateescape")).hexdigest()
 
 
 @dataclass(frozen=True)
@@ -193,15 +193,15 @@ def pack(
         if todo or before is None:
             write_shard_manifest(root, manifest)  # without counts: training must not begin
         skipped = _make(todo, done, root, workers)
-        found = [done[job.shard] for job in jobs if done[job.shard].pairs]
-        counts = {side: sum(r.pairs for r in found if r.side == side) for side in SIDES}
+        rows = [done[job.shard] for job in jobs if done[job.shard].pairs]
+        counts = {side: sum(r.pairs for r in rows if r.side == side) for side in SIDES}
         if not sum(counts.values()):
             raise DistillError(f"{folder}: none of its pairs can be read")
         write_set(root, [done[job.shard] for job in jobs])
         write_sidecars(root, folder)
         write_shard_manifest(root, manifest, counts)
-    size = sum(row.bytes for row in found)
-    return PackReport(root, codec, counts, len(found), size, len(todo), skipped)
+    size = sum(row.bytes for row in rows)
+    return PackReport(root, codec, counts, len(rows), size, len(todo), skipped)
 
 
 def _check_same_set(

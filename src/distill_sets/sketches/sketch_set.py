@@ -169,9 +169,9 @@ def prepare(settings: PrepareWithSets) -> SetReport:
     if sketch.points == "faces":
         files |= {"detector": there} if (there := weights.find_or_none(faces.YUNET)) else {}
     if sketch.outline == "hed":
-        own, key = sketch.hed.weights, "sketch.hed.weights"
-        there = None if own else weights.find_or_none(lines.HED_FILE, lines.HED_PORT)
-        files["hed"] = there or weights.find(lines.HED_FILE, own, key)
+        weights_file, key = sketch.hed.weights, "sketch.hed.weights"
+        there = None if weights_file else weights.find_or_none(lines.HED_FILE, lines.HED_PORT)
+        files["hed"] = there or weights.find(lines.HED_FILE, weights_file, key)
         hashes["hed"] = sha256(files["hed"])
     maker = SketchPass(Sketcher(sketch, settings.crop, masks, **files), settings.label.workers)
     crop = 1.0 if sketch.points else settings.crop

@@ -15,10 +15,10 @@ from distill.core import plugins
 from distill.core.nodes import Node
 
 
-def _name(given: str) -> str:
-    if not given.strip(".") or {"/", "\\"} & {*given}:
+def _name(name: str) -> str:
+    if not name.strip(".") or {"/", "\\"} & {*name}:
         raise PydanticCustomError("name", "want a folder's name, without slashes, not only dots")
-    return given
+    return name
 
 
 def one_of(entry: str, *ours: str) -> AfterValidator:

@@ -89,38 +89,38 @@ def carry_card(source: Path | Address, target: Path | Address) -> None:
 def _moved(head: re.Match[str], form: SetFormat) -> str:
     """The front matter with the files of another form; as it is where it is damaged."""
     try:
-        said = yaml.safe_load(head[1])
-        config = said["configs"][0]
+        header = yaml.safe_load(head[1])
+        config = header["configs"][0]
         names = {split: side for side, split in SPLITS.items()}
         config["data_files"] = [
             each | {"path": form.pattern(names[each["split"]])} for each in config["data_files"]
         ]
     except (yaml.YAMLError, KeyError, IndexError, TypeError):
         return head[0]
-    return front_matter(said)
+    return front_matter(header)
 
 
 def set_card(settings: Prepare, form: SetFormat) -> str:
     """The card as Markdown. Raises DistillError where no whole set lies there."""
-    made, counts = form.made, counts_at(form.said)
-    if not made or counts is None:
+    recipe, counts = form.made, counts_at(form.said)
+    if not recipe or counts is None:
         raise DistillError(f"{form}: no complete set of distill.prepare; run it to its end first")
     sketches = form.of_sketches
     style = settings.style
     name = "Sketches of photos" if sketches else f"Photos and {one_line(style.name)} of them"
-    sizes = f"{made['size']}×{made['size']}"
-    if made["sizes"]:
+    sizes = f"{recipe['size']}×{recipe['size']}"
+    if recipe["sizes"]:
         sizes = (
             f"squares of {sizes} (`NAME.png`) and whole photos with long sides of "
-            f"{', '.join(map(str, made['sizes']))} pixels (`NAME-sSIZE.png`)"
+            f"{', '.join(map(str, recipe['sizes']))} pixels (`NAME-sSIZE.png`)"
         )
     terms = Terms(kept_terms(form.said))
     if (there := form.root.local) is not None:
         terms = set_with_takedown(terms, there).published(str(form), settings.takedown.accept)
     if sketches:
-        checks = {key: one_line(made[key]) for key in sorted(made) if key.startswith("sketch.")}
+        checks = {key: one_line(recipe[key]) for key in sorted(recipe) if key.startswith("sketch.")}
     else:
-        checks = _taught(style, made, form.said)
+        checks = _taught(style, recipe, form.said)
     parts = [
         front_matter(_head(terms, name, counts, form)) + f"\n# {one_line(name)}",
         f"![sample pairs]({SHEET})",
@@ -162,12 +162,12 @@ def _head(terms: Terms, name: str, counts: Mapping[str, int], form: SetFormat) -
 
 
 def _sources(source: str | None, root: Path, counts: Mapping[str, int]) -> dict[str, str]:
-    found = Counter((row.folder, row.side) for row in read_rows(root).values() if row.side)
+    photos_of = Counter((row.folder, row.side) for row in read_rows(root).values() if row.side)
     named = {
         f"photos of `{one_line(folder)}`" if folder else "photos": ", ".join(
-            f"{found[folder, side]:,} {side}" for side in SIDES if found[folder, side]
+            f"{photos_of[folder, side]:,} {side}" for side in SIDES if photos_of[folder, side]
         )
-        for folder in sorted({folder for folder, _ in found})
+        for folder in sorted({folder for folder, _ in photos_of})
     }
     return {
         "from": one_line(source or "not said (card.source of distill.prepare)"),
@@ -176,24 +176,24 @@ def _sources(source: str | None, root: Path, counts: Mapping[str, int]) -> dict[
     }
 
 
-def _taught(style: StyleSettings, made: Mapping[str, Any], root: Path) -> dict[str, str]:
+def _taught(style: StyleSettings, recipe: Mapping[str, Any], root: Path) -> dict[str, str]:
     file = Path(style.weights).name if style.weights else style.file
     sha256 = f", sha256 {style.sha256}" if style.sha256 and not style.weights else ""
-    said = {
+    rows = {
         "teacher": f"{one_line(file or 'built in')}, {one_line(style.source)}{sha256}",
-        "its fingerprint": f"{made['teacher']}, drawn in {made['precision']}",
-        "square": f"the centre {made['crop']:.0%} of the short side; pictures of a training photo: "
-        f"{made['views']}; seed {made['seed']}",
+        "its fingerprint": f"{recipe['teacher']}, drawn in {recipe['precision']}",
+        "square": f"the centre {recipe['crop']:.0%} of the short side; "
+        f"pictures of a training photo: {recipe['views']}; seed {recipe['seed']}",
     }
     with suppress(OSError, ValueError, KeyError, TypeError):  # there were too few photos
-        found = json.loads((root / TEACHER).read_text())
-        photos, far, mirror = (found[k] for k in ("photos", "displacement_px", "mirror_db"))
+        measured = json.loads((root / TEACHER).read_text())
+        photos, far, mirror = (measured[k] for k in ("photos", "displacement_px", "mirror_db"))
         off = "too few details to measure" if far is None else f"{far:g} px"
-        said["measured"] = (
+        rows["measured"] = (
             f"drawn {off} off the photos, {mirror:g} dB to itself on mirrored ones "
             f"({counted(photos, 'photo')})"
         )
-    return said
+    return rows
 
 
 def _list(rows: Mapping[str, str]) -> str:

@@ -54,8 +54,8 @@ def form_at(root: Path | Address) -> SetFormat:
     """The set at a folder or an address, in whichever form. Raises DistillError."""
     address = root if isinstance(root, Address) else Address(root)
     for form in set_forms():
-        if found := form.at(address):
-            return found
+        if source := form.at(address):
+            return source
     raise DistillError(f"{root}: no set of pairs lies there")
 
 
@@ -97,10 +97,10 @@ def overrides_for_user_pairs(typed: Mapping[str, Any]) -> list[str]:
     students = typed.get("recipe", "distill") == "distill"  # another recipe has no style
     if not root or {"style", "teacher"} & typed.keys() or not students:
         return []
-    if source is None or not source.own_pairs or (made := source.made_of(str(root))) is None:
+    if source is None or not source.own_pairs or (recipe := source.made_of(str(root))) is None:
         return []
-    if "teacher" in made:
-        return _overrides_for_style(made, typed)
+    if "teacher" in recipe:
+        return _overrides_for_style(recipe, typed)
     if extra := [key for key in source.superfluous if key in typed]:
         raise DistillError(
             f"{extra[0]}={typed[extra[0]]}: data.root={root} holds pairs of your own, which have "
@@ -109,9 +109,9 @@ def overrides_for_user_pairs(typed: Mapping[str, Any]) -> list[str]:
     return ["style=own"]
 
 
-def _overrides_for_style(made: Mapping[str, Any], typed: Mapping[str, Any]) -> list[str]:
+def _overrides_for_style(recipe: Mapping[str, Any], typed: Mapping[str, Any]) -> list[str]:
     """The style and size that a set's recipe names; of a teacher of one's own the name alone."""
-    name, size = str(made["style"]), made["size"]
+    name, size = str(recipe["style"]), recipe["size"]
     words = [f"style={name}"]
     if name not in choices("style") or name == "custom":
         words = ["style=own", *([f"style.name={name}"] if _PLAIN.fullmatch(name) else [])]
@@ -130,22 +130,24 @@ def seen_from_here(trained: Any, checkpoint: Path) -> Any:
     if runs.is_absolute() or not above:
         return trained
 
-    def found(path: Any) -> Any:
+    def place_of(path: Any) -> Any:
         if isinstance(path, list):
-            return [found(each) for each in path]
+            return [place_of(each) for each in path]
         if path is None or is_address(str(path)) or home_path(path).exists():
             return path
         there = above[0] / path
         return str(there) if there.exists() else path
 
-    given: Any = {key: found(getattr(trained.data, key, None)) for key in ("root", "a", "b")}
-    data = replace(trained.data, **{k: given[k] for k in given.keys() & vars(trained.data).keys()})
+    places: Any = {key: place_of(getattr(trained.data, key, None)) for key in ("root", "a", "b")}
+    data = replace(
+        trained.data, **{k: places[k] for k in places.keys() & vars(trained.data).keys()}
+    )
     if not isinstance(trained, PhotoSource):
         return replace(trained, data=data)
     usual = source_named(data.kind).place / usual_name(trained)
-    if data.root is None and (there := found(usual)) != usual:
+    if data.root is None and (there := place_of(usual)) != usual:
         data = replace(data, root=there)
-    style = replace(trained.style, weights=found(trained.style.weights))
-    folders = {"photos": found(trained.photos), "val_photos": found(trained.val_photos)}
-    folders |= {key: found(getattr(trained, key)) for key in getattr(trained, "files", ())}
+    style = replace(trained.style, weights=place_of(trained.style.weights))
+    folders = {"photos": place_of(trained.photos), "val_photos": place_of(trained.val_photos)}
+    folders |= {key: place_of(getattr(trained, key)) for key in getattr(trained, "files", ())}
     return replace(trained, data=data, style=style, **folders)

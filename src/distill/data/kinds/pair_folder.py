@@ -38,8 +38,8 @@ class PairFolder(Source):
         folder = Path(root)
         if not folder.is_dir():
             return None
-        made = manifest_at(folder) or {}
-        return made if "teacher" not in made or is_complete(folder) else None
+        recipe = manifest_at(folder) or {}
+        return recipe if "teacher" not in recipe or is_complete(folder) else None
 
     @property
     def needs_labels(self) -> bool:
@@ -151,8 +151,8 @@ def _of_run(settings: Training, sides: dict[Side, Pairs]) -> dict[Side, Pairs]:
     }
     new = {side: len(sides[side]) - len(kept[side]) for side in ("train", "val")}
     if any(new.values()):
-        said = ", ".join(f"{count} {side}" for side, count in new.items() if count)
-        print(f"{counted(sum(new.values()), 'new pair')}: {said}, which count from the next run")
+        counts = ", ".join(f"{count} {side}" for side, count in new.items() if count)
+        print(f"{counted(sum(new.values()), 'new pair')}: {counts}, which count from the next run")
     return kept
 
 

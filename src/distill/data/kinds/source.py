@@ -152,7 +152,7 @@ class Source(ABC):
         if self.data.align:
             raise DistillError(f"data.align=true: {why}")
 
-    def mirrors(self, made: Mapping[str, Any]) -> bool:
+    def mirrors(self, recipe: Mapping[str, Any]) -> bool:
         """Whether pairs are mirrored at random: as asked for, else where no teacher made the
         targets of the set with this manifest, as of a set of sketches.
 
@@ -160,7 +160,7 @@ class Source(ABC):
         the targets would contradict the other half.
         """
         asked: bool | None = self.data.flip
-        return asked if asked is not None else "teacher" not in made
+        return asked if asked is not None else "teacher" not in recipe
 
     @property
     def common(self) -> dict[str, Any]:
@@ -191,14 +191,14 @@ class Source(ABC):
             )
         side, as_they_are = common["size"], common | {"size": None}
         crop = d.crop_size or side
-        own_stream = {"crop_size": crop, "seed": f"{seed}:whole"}
-        crops = PairSet(whole["train"], train=True, **(of_whole | as_they_are | own_stream))
+        stream = {"crop_size": crop, "seed": f"{seed}:whole"}
+        crops = PairSet(whole["train"], train=True, **(of_whole | as_they_are | stream))
         train: Dataset = crops
         if len(squares["train"]) and d.share_of_sizes < 1:
             cut = {"crop_size": min(crop, side)}
-            own = PairSet(squares["train"], train=True, **(of_squares | common | cut))
+            square_pairs = PairSet(squares["train"], train=True, **(of_squares | common | cut))
             together = d.batch_size if crop > side else 1
-            train = MixedPairs(own, crops, d.share_of_sizes, seed, together)
+            train = MixedPairs(square_pairs, crops, d.share_of_sizes, seed, together)
         held_out = ((squares, common), (whole, as_they_are))
         return train, HeldOutPairs(
             [PairSet(pairs["val"], train=False, **how) for pairs, how in held_out if pairs["val"]]

@@ -21,17 +21,17 @@ class AdaptiveThreads(pl.Callback):
     """
 
     def __init__(self, tuner: ThreadTuner) -> None:
-        self.tuner, self._said = tuner, tuner.most
+        self.tuner, self._threads = tuner, tuner.most
         self._begun = 0.0
 
     def on_train_batch_start(self, trainer: pl.Trainer, *_rest: object) -> None:
-        threads, before = self.tuner.next(), self._said
+        threads, before = self.tuner.next(), self._threads
         torch.set_num_threads(threads)
         if threads != before:
             why = "other programs use the cores" if threads < before else "the cores are free"
             now = f"{counted(threads, 'thread')} instead of {before}"
             tqdm.write(f"step {trainer.global_step}: {why}, {now} (trainer.threads=N: always N)")
-            self._said = threads
+            self._threads = threads
         self._begun = time.perf_counter()
 
     def on_train_batch_end(self, *_args: object) -> None:
