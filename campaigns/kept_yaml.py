@@ -6,25 +6,36 @@ For what composes thousands of times in one process: the campaigns, and the test
 from __future__ import annotations
 
 import pickle
+from functools import cache
 from pathlib import Path
+from typing import Any
 
-from hydra._internal.core_plugins.file_config_source import FileConfigSource
-from hydra.plugins.config_source import ConfigResult
+from hydra.core.plugins import Plugins
+from hydra.plugins.config_source import ConfigResult, ConfigSource
 
 
+@cache  # once
 def keep_read_files() -> None:
     """From now on, in this process. A file that has changed is read again."""
-    kept: dict[tuple[str, int], bytes] = {}
-    read = FileConfigSource.load_config
+    # Hydra executes the modules of its plug-ins again when it looks for them first: these classes
+    # are those that it uses.
+    for source in Plugins.instance().discover(ConfigSource):
+        if source.scheme() in ("file", "pkg"):  # type: ignore[attr-defined]
+            _keep(source)
 
-    def load(self: FileConfigSource, config_path: str) -> ConfigResult:
+
+def _keep(source: Any) -> None:
+    kept: dict[tuple[object, ...], bytes] = {}
+    read = source.load_config
+
+    def load(self: Any, config_path: str) -> ConfigResult:
         file = Path(self.path, self._normalize_file_name(config_path))
-        if not file.is_file():
-            return read(self, config_path)  # its own error
-        key = str(file), file.stat().st_mtime_ns
+        # A package's files stay as they are; a missing one is an error, every time.
+        state = file.stat() if file.is_file() else None
+        key = (str(file), *((state.st_mtime_ns, state.st_size) if state else ()))
         if key not in kept:
             kept[key] = pickle.dumps(read(self, config_path))
-        result: ConfigResult = pickle.loads(kept[key])  # a copy: what is typed is merged into it
-        return result
+        copy: ConfigResult = pickle.loads(kept[key])  # what is typed is merged into it
+        return copy
 
-    FileConfigSource.load_config = load
+    source.load_config = load

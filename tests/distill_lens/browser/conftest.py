@@ -4,7 +4,8 @@ import base64
 import shutil
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
@@ -132,6 +133,19 @@ class Visit:
 @pytest.fixture
 def visit(browser, address):
     """Opens the page; at the end nothing may have gone wrong in it, or left its host."""
+    with _visits(browser, address) as open_page:
+        yield open_page
+
+
+@pytest.fixture(scope="session")
+def still(browser, address):
+    """The page as it opens, for tests that look at it and change nothing."""
+    with _visits(browser, address) as open_page:
+        yield open_page()
+
+
+@contextmanager
+def _visits(browser: Any, address: str) -> Iterator[Callable[..., Visit]]:
     contexts, visits = [], []
 
     def open_page(query: str = "", camera: bool = False, script: str = "", **options: Any) -> Visit:

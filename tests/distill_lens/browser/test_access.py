@@ -244,6 +244,7 @@ def test_toolbars_go_by_arrow_keys(visit):
     assert focused(at) == "save"  # where one was before
 
 
+@pytest.mark.slow
 def test_the_focus_stays_in_a_toolbar_whose_button_goes(visit):
     at = visit()
     at.page.click("#view-sketch")
@@ -257,14 +258,14 @@ def test_the_focus_stays_in_a_toolbar_whose_button_goes(visit):
     assert focused(at) == "trace"  # nothing is drawn: nothing to save
 
 
-def test_what_is_no_control_has_no_tab_stop(visit):
-    at = visit()
-    stops = at.page.evaluate(
+def test_what_is_no_control_has_no_tab_stop(still):
+    stops = still.page.evaluate(
         "[...document.querySelectorAll('[tabindex=\"0\"]')].map((each) => each.id)"
     )
     assert set(stops) <= {"viewer", "divider", "paper", "camera", "pen"}
 
 
+@pytest.mark.slow
 def test_on_a_phones_side_the_sheet_stands_beside_the_picture(visit):
     at = visit(viewport={"width": 844, "height": 390}, reduced_motion="reduce")
     at.page.click("#more")

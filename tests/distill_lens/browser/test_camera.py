@@ -104,6 +104,7 @@ def test_a_permission_after_leaving_turns_nothing_on(visit, left):
     assert at.page.evaluate("document.getElementById('message').textContent") == ""
 
 
+@pytest.mark.slow
 def test_a_late_permission_does_not_replace_a_picture(visit):
     at = visit(script=LATE, camera=True)
     at.wait("document.getElementById('camera').textContent.trim() === 'Stop'")

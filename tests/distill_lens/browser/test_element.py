@@ -257,6 +257,7 @@ def test_a_student_is_told_the_whole_picture(tab, site):
     assert np.abs(at.canvas() - expected).max() <= SHADE
 
 
+@pytest.mark.slow
 def test_a_network_of_one_size_keeps_it(tab):
     at = tab(lens("stiff.onnx", more='size="256"'))
     at.once()
@@ -332,6 +333,7 @@ def test_a_part_alone_is_drawn_by_a_student_that_is_told(tab, site):
     assert at.inner("{ lens.setAttribute('parts', 'hands'); return lens.parts; }") == "everything"
 
 
+@pytest.mark.slow
 def test_the_machine_chooses_the_size_where_it_may(tab):
     at = tab(lens(picture="large.png", more='size="auto"'))
     at.wait("widths.includes(480)")  # all that the picture has
@@ -341,6 +343,7 @@ def test_the_machine_chooses_the_size_where_it_may(tab):
     assert at.page.evaluate("widths.slice(-2)") == [256, 256]  # which has no more pixels
 
 
+@pytest.mark.slow
 def test_what_was_set_before_the_module_came_counts(tab):
     at = tab(lens(), module="late.js")
     at.page.evaluate("Object.assign(document.getElementById('a'), { compare: true, size: 128 })")
@@ -383,6 +386,7 @@ def test_what_is_wrong_is_said_in_a_line(tab, word):
         assert at.page.inner_text("#message") == ""
 
 
+@pytest.mark.slow
 def test_a_network_that_does_not_come_leaves_the_one_before_at_work(tab, site):
     at = tab(lens())
     at.once()

@@ -84,6 +84,7 @@ def test_without_javascript_the_page_says_so(browser, address):
     context.close()
 
 
+@pytest.mark.slow
 def test_an_opened_network_becomes_a_style(visit, tmp_path):
     at = visit()
     negative(side=32, reshaped=True).save(str(tmp_path / "mine.onnx"))

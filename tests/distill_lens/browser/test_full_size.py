@@ -98,6 +98,7 @@ def test_it_is_looked_at_as_on_the_screen(visit):
 
 
 @pytest.mark.parametrize("way", ["", "&format=jpeg"])
+@pytest.mark.slow
 def test_what_is_see_through_stays_so(visit, way):
     """And is white to the network, as distill.stylize has it: PNG, whatever is set."""
     at = visit(f"?compare=0&strokes=fine{way}")
@@ -140,6 +141,7 @@ def test_a_picture_is_saved_at_its_own_size_as_stylize_draws_it(visit, size):
     assert at.text("message") == "The picture is saved at {} × {}.".format(*size)
 
 
+@pytest.mark.slow
 def test_a_frozen_camera_is_saved_at_its_own_size(visit):
     at = visit("?compare=0", camera=True, size="")
     at.wait("!document.getElementById('freeze').hidden")

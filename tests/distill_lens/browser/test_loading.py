@@ -58,6 +58,7 @@ def test_the_photo_is_there_at_once_and_nothing_to_save(visit, camera):
     assert at.page.evaluate("getComputedStyle(photo).clipPath") != "none"
 
 
+@pytest.mark.slow
 def test_the_bar_tells_bytes(visit, monkeypatch):
     """Half of the runtime, as it travels, and no more until it is let go."""
     half, rest = threading.Event(), threading.Event()
@@ -104,6 +105,7 @@ class Encoding(Quiet):
         super().end_headers()
 
 
+@pytest.mark.slow
 def test_a_host_without_the_compressed_form_sends_the_file(visit):
     at = visit(routes={"**/*.wasm.gz": lambda route: route.fulfill(status=404)})
     assert at.page.evaluate("distill.speed().backend.name") == "WASM"

@@ -49,6 +49,7 @@ def test_a_copied_picture_is_nearly_the_saved_one(visit, how):
     assert np.abs(copied - saved).mean() < 4
 
 
+@pytest.mark.slow
 def test_marked_text_is_copied_as_text(visit):
     at = visit(permissions=["clipboard-read", "clipboard-write"])
     at.settle()
@@ -57,6 +58,7 @@ def test_marked_text_is_copied_as_text(visit):
     assert at.page.evaluate("navigator.clipboard.readText()") == "Style"
 
 
+@pytest.mark.slow
 def test_phones_share_and_need_no_clipboard(visit):
     at = visit(script=SHARING)
     assert not at.page.is_visible("#copy")
@@ -144,6 +146,5 @@ def test_a_film_ends_with_its_camera_and_is_not_lost(visit):
     assert at.page.is_hidden("#sound-row")
 
 
-def test_pictures_are_not_filmed(visit):
-    at = visit()
-    assert at.page.is_hidden("#record")
+def test_pictures_are_not_filmed(still):
+    assert still.page.is_hidden("#record")

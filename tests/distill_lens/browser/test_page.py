@@ -31,8 +31,8 @@ def halves(size=(300, 150)) -> Image.Image:
     return picture
 
 
-def test_without_a_camera_the_page_stylises_its_example(visit):
-    at = visit()
+def test_without_a_camera_the_page_stylises_its_example(still):
+    at = still
     assert at.page.evaluate("crossOriginIsolated")
     threads = at.page.evaluate("Math.max(1, Math.min(4, navigator.hardwareConcurrency - 1))")
     backend = at.page.evaluate("distill.speed().backend")
@@ -50,7 +50,6 @@ def test_without_a_camera_the_page_stylises_its_example(visit):
     assert at.text("meter").endswith(" ms")
 
 
-@pytest.mark.slow
 def test_the_camera_flows_mirrored_and_stops(visit):
     at = visit(camera=True)
     at.wait("document.getElementById('meter').textContent.includes('FPS')")
@@ -209,7 +208,6 @@ def test_the_divider_moves_by_mouse_and_keys(visit):
     assert divider.get_attribute("aria-valuetext") == "90 % photo"
 
 
-@pytest.mark.slow
 def test_saving_gives_the_stylised_picture_and_the_photo_where_that_is_wanted(visit):
     at = visit()
     show(at, Image.new("RGB", (200, 200), (200, 100, 40)))
@@ -304,12 +302,12 @@ def test_a_message_is_seen_on_a_small_screen(visit):
     assert box["y"] + box["height"] <= 391  # scrolling goes by whole pixels
 
 
-def test_the_speed_is_not_read_aloud_all_the_time(visit):
-    at = visit()
+def test_the_speed_is_not_read_aloud_all_the_time(still):
     for meter in ("meter", "sketch-meter"):
-        assert at.page.get_attribute(f"#{meter}", "aria-live") == "off"
+        assert still.page.get_attribute(f"#{meter}", "aria-live") == "off"
 
 
+@pytest.mark.slow
 def test_where_it_runs_and_how_fast_is_behind_an_i(visit):
     at = visit(viewport={"width": 360, "height": 640})
     assert not at.page.is_visible("#backend")
@@ -387,6 +385,7 @@ def test_everything_is_reached_by_keyboard(visit):
     at.wait("document.getElementById('tag').textContent === 'hayao'")
 
 
+@pytest.mark.slow
 def test_hosts_without_the_headers_get_one_thread_and_are_told_why(visit, folder):
     class Quiet(SimpleHTTPRequestHandler):
         def log_message(self, *_args):
@@ -402,7 +401,13 @@ def test_hosts_without_the_headers_get_one_thread_and_are_told_why(visit, folder
     server.server_close()
 
 
-SCREENS = [(1440, 900), (2560, 1440), (1000, 700), (700, 900)]
+SCREENS = [
+    (1440, 900),
+    *(
+        pytest.param(*each, marks=pytest.mark.slow)
+        for each in ((2560, 1440), (1000, 700), (700, 900))
+    ),
+]
 
 
 @pytest.mark.parametrize(("width", "height"), SCREENS)
@@ -424,6 +429,7 @@ def test_the_picture_stays_in_view_while_it_is_adjusted(visit, width, height):
     assert at.page.evaluate(one_row) == 1
 
 
+@pytest.mark.slow
 def test_on_a_phone_the_sheet_leaves_the_picture_in_view(visit):
     at = visit(viewport={"width": 390, "height": 844}, reduced_motion="reduce")
     at.page.click("#more")
@@ -432,6 +438,7 @@ def test_on_a_phone_the_sheet_leaves_the_picture_in_view(visit):
     assert viewer["y"] + viewer["height"] <= sheet["y"]
 
 
+@pytest.mark.slow
 def test_who_holds_the_picture_sees_the_photo(visit):
     at = visit("?compare=0")
     show(at, halves())
@@ -443,6 +450,7 @@ def test_who_holds_the_picture_sees_the_photo(visit):
     assert at.page.evaluate(seen) == "visible"
 
 
+@pytest.mark.slow
 def test_thumbnails_show_the_users_own_picture(visit):
     """Drawn by each style in turn, of the picture that is shown now."""
     at = visit(thumbnails=True)

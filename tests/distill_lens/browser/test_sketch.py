@@ -50,6 +50,7 @@ def test_strokes_are_the_networks_input_and_have_no_gaps(at):
     assert 1 - seen[:, 128].mean() == pytest.approx(2 / SIDE, abs=0.3 / SIDE)  # 2 pixels wide
 
 
+@pytest.mark.slow
 def test_a_click_is_a_dot(at):
     stroke(at, (0.5, 0.5))
     at.wait("distill.last().then((l) => l.width === 256)")
@@ -121,6 +122,7 @@ def test_pictures_come_at_the_chosen_rate(at):
     assert at.page.evaluate("distill.speed().frames") == before + 3
 
 
+@pytest.mark.slow
 def test_the_outline_is_for_the_eye_only(at):
     at.wait("outline.width > 0 && outline.width === outline.height")  # the view is laid out
     assert canvas(at.page, "outline")[..., 3].any()
@@ -160,6 +162,7 @@ def inked(at) -> bool:
     return bool(canvas(at.page, "strokes")[..., 3].any())
 
 
+@pytest.mark.slow
 def test_redo_brings_back_what_undo_took(at):
     assert at.page.is_disabled("#redo")
     stroke(at, (0.1, 0.3), (0.9, 0.3))
@@ -200,6 +203,7 @@ def test_undo_and_redo_by_keys_whatever_caps_lock_says(at, caps):
         assert inked(at)
 
 
+@pytest.mark.slow
 def test_drawing_by_keyboard(at):
     at.page.focus("#paper")
     at.page.keyboard.press("Shift+ArrowLeft")  # from the middle to 0.4

@@ -117,6 +117,7 @@ def test_a_film_that_is_cancelled_leaves_the_video_playing(visit, tmp_path):
     at.frames(3)
 
 
+@pytest.mark.slow
 def test_what_is_no_video_is_said(visit, tmp_path):
     at = visit()
     path = tmp_path / "broken.mp4"
