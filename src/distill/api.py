@@ -258,8 +258,8 @@ def evaluate_student(
 ) -> dict[str, Any]:
     """Score a run's student on held-out pictures, or a folder of pictures against another.
 
-    Gives what results.json has: similarity, drawing, distances and others. Where the weights of
-    FID's network are missing, there is none, and `fid_missing` says why. `settings` are those of
+    Gives what results.json has: similarity, drawing, distances and others. Where weights or
+    pictures for FID are missing, there is none, and `fid_missing` says why. `settings` are those of
     distill.eval_fid. Raises DistillError.
 
     >>> scores = distill.evaluate_student("runs/mine", features="none", flicker=0)

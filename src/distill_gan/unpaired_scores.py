@@ -28,6 +28,7 @@ from distill.data.photos import BadPhoto, Photo, group_of, read_photo
 from distill.eval_fid.feature_sets import features_of_set
 from distill.eval_fid.heldout import about_side, excluded, half_order, infer
 from distill.eval_fid.paired_scores import (
+    NO_DISTANCES,
     Row,
     distance,
     feature_facts,
@@ -161,13 +162,12 @@ def score_domains(pictures: Translations, network: FeatureNetwork | None, settin
     results |= resampling(settings.bootstrap, of_x, of_y)
     rows = picture_by_picture(cycle, settings, of_x)
     results["similarity"] = rows | picture_by_picture(identity, settings, of_y)
-    if network is None:
-        return results | {"features": None, "distances": None}
-    if pictures.count < 2:
-        raise DistillError(
+    if network is None or pictures.count < 2:
+        few = (
             f"{counted(counts[x], 'held-out picture')} of {x} and {counts[y]} of {y}: too few "
             "for 2 and two halves of 2; hold out more, or use features=none"
         )
+        return results | NO_DISTANCES | ({} if network is None else {"fid_missing": few})
     facts = feature_facts(network, pictures.count)
     return results | facts | {"distances": _distances(pictures, network, settings)}
 

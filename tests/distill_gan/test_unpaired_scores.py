@@ -149,19 +149,29 @@ def test_bad_pictures_are_named_and_left_out(trained, tmp_path, capsys):
     [
         (["ceiling=toon"], "ceiling=toon: not for recipe=cyclegan; leave it out"),
         (["photos=gone"], "data.root=gone: no such folder"),
-        (["photos=few"], "1 held-out picture of A and 1 of B: too few"),
     ],
 )
 def test_what_goes_wrong_is_one_line(trained, tmp_path, capsys, monkeypatch, words, said):
-    for name in "AB":
-        grey(tmp_path / "few" / f"train{name}", [1])
-        grey(tmp_path / "few" / f"test{name}", [1])
     monkeypatch.setattr(paired_scores, "feature_network", lambda _name: Corner())
     write(tmp_path / "runs/c", trained, a_to_b=built(RESNET), b_to_a=built(RESNET))
     assert run(eval_fid, "run=c", *words) == 1
     lines = capsys.readouterr().err.splitlines()
     assert [line for line in lines if line.startswith("error: ")] == [lines[-1]]
     assert said in lines[-1]
+
+
+def test_too_few_pictures_leave_the_other_scores(trained, tmp_path, capsys, monkeypatch):
+    for name in "AB":
+        grey(tmp_path / "few" / f"train{name}", [1])
+        grey(tmp_path / "few" / f"test{name}", [1])
+    monkeypatch.setattr(paired_scores, "feature_network", lambda _name: Corner())
+    write(tmp_path / "runs/c", trained, a_to_b=built(RESNET), b_to_a=built(RESNET))
+    assert run(eval_fid, "run=c", "photos=few") == 3
+    why = "1 held-out picture of A and 1 of B: too few for 2 and two halves of 2"
+    assert f"error: FID is missing: {why}" in capsys.readouterr().err
+    results = json.loads((tmp_path / "runs/c/eval/results.json").read_text())
+    assert results["fid_missing"].startswith(why)
+    assert "PSNR (dB), cycle: A → B → A to A" in results["similarity"]
 
 
 # Pairs

@@ -1,4 +1,6 @@
+import json
 from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -127,6 +129,19 @@ def test_intervals_resample_persons_and_results_say_so(tmp_path, capsys):
     assert rows["PSNR (dB), student to teacher"]["interval"] is None
     run_scores.write(found | {"fid_missing": None}, tmp_path)
     assert "intervals: 50 resamples of 4 groups (one person's pictures)" in capsys.readouterr().out
+
+
+def test_too_few_pictures_for_a_distance_leave_the_other_scores(tmp_path, capsys):
+    """Two halves of 2 are the least; the network is not asked for features of fewer."""
+    settings = load("eval_fid", ["features=mobilenet", "bootstrap=0", "flicker=0"], EvalFid)
+    three = held_out(texture(3), texture(3))
+    found = paired_scores.score_pairs(three, SimpleNamespace(), settings)
+    assert found["similarity"]["SSIM, student to teacher"]["value"] == pytest.approx(1)
+    assert found["distances"] is None
+    run_scores.write(found, tmp_path)
+    why = json.loads((tmp_path / "results.json").read_text())["fid_missing"]
+    assert why.startswith("3 held-out pictures: too few for two halves of at least 2; add photos")
+    assert "| FID | missing |" in (tmp_path / "results.md").read_text()
 
 
 def test_only_the_teacher_that_labelled_the_set(tmp_path):

@@ -20,7 +20,7 @@ chamfer distance; displacement; flicker under noise, a step of 1 px and a slow p
 of plug-ins. Of a set with whole pictures (data.sizes) also all of this by long side, beside
 the photo and the teacher at 256, enlarged.
 Writes RUN/eval/results.json, results.md and contact_sheet.png. Exit status 3: all but FID was
-computed, its network's weights are missing.
+computed, of which weights or pictures are missing.
 
 Everything, with its value: python -m distill.eval_fid --cfg job
 """

@@ -35,6 +35,8 @@ from distill.metrics.metric import user_metrics
 FID_MISSING = 3  # exit status: everything else was computed
 ENOUGH = 2048  # pictures a side below which an FID is strongly biased upwards
 
+NO_DISTANCES: Row = {"features": None, "distances": None}
+
 Networks = Mapping[str, Callable[[Tensor], Tensor]]
 
 
@@ -67,13 +69,10 @@ def score_pairs(
     both = {**networks, photo: lambda picture: picture} if networks else {}
     results["drawing"] = line_figures(compared, settings, pictures.groups)
     results["drawing"] |= flickering(pictures.input, both, settings, pictures.groups)
-    if network is None:
-        return results | {"features": None, "distances": None}
-    if pictures.half < 2:
-        raise DistillError(
-            f"{counted(len(pictures.input), 'held-out picture')}: too few for two halves of at "
-            "least 2; add photos, or use features=none"
-        )
+    if network is None or pictures.half < 2:
+        count = counted(len(pictures.input), "held-out picture")
+        few = f"{count}: too few for two halves of at least 2; add photos, or use features=none"
+        return results | NO_DISTANCES | ({} if network is None else {"fid_missing": few})
     facts = feature_facts(network, pictures.half)
     return results | facts | {"distances": _distances(pictures, network, settings)}
 
@@ -86,7 +85,7 @@ def score_folders(a: Path, b: Path, network: FeatureNetwork | None, settings: Ev
     if settings.features == "none":
         raise DistillError("features=none: leaves nothing to compare two folders by")
     if network is None:
-        return {"a": str(a), "b": str(b), "features": None, "distances": None}
+        return {"a": str(a), "b": str(b)} | NO_DISTANCES
     first, second = (
         each if isinstance(each, Gaussian) else features_of_files(network, each, str(folder))
         for each, folder in zip(sets, (a, b), strict=True)
