@@ -73,10 +73,8 @@ def _take_down(root: Path, pairs: Sequence[CuratedPair], settings: Curate) -> No
     photos = [Photo(each.pair.photo, each.line) for each in pairs]
     drops = drop_list(read_dropped(root / DROPPED), drop, restore, photos)
     write_dropped(root, drops.lines)
-    dropped = {photo.pair_name: photo for photo in photos if photo.pair_name in drops.new}
-    contents = [content_line(photo.local) for photo in dropped.values()]
-    keys = {pair: photo.key for pair, photo in dropped.items()}
-    report_takedown(root, keys, contents=contents, restored=drops.restored)
+    contents = [content_line(photo.local) for photo in photos if photo.pair_name in drops.new]
+    report_takedown(root, drops.new, contents=contents, restored=drops.restored)
 
 
 def _pairs(root: Path, d: PairsFolder) -> list[CuratedPair]:

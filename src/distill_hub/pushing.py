@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 
 from distill.core.errors import DistillError
 from distill.core.files import home_path
@@ -56,8 +57,7 @@ def carry_out(settings: HubSettings) -> None:
             student.description = replace(student.description, terms=terms.plain())
         print(f"terms: {terms.line}")
         push_student(student, place, settings.replace)
-        if model is None:
-            note_published(run.folder, place.name)
+        note_published(run.folder, place.name, Path(settings.runs))
     elif root is not None:
         pull_set(place, home_path(root), settings.replace)
     elif model is not None:

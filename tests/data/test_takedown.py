@@ -159,6 +159,22 @@ def test_another_photo_of_the_same_name_is_not_meant(taken):
     assert set_with_takedown(Terms(()), other) == Terms(())
 
 
+def test_a_takedown_knows_of_files_that_were_pushed(taken, capsys):
+    """A run's file where it lies, and a copy of one elsewhere; a file of no run leaves nothing."""
+    note_published(Path("runs/both/export/student.onnx"), "me/onnx")
+    shutil.copy("runs/both/export/student.onnx", "copy.onnx")
+    note_published(Path("copy.onnx"), "me/copy")
+    Path("strange.onnx").write_bytes(b"strange")
+    note_published(Path("strange.onnx"), "me/strange")
+    assert Path("runs/both/published.txt").read_text() == "me/onnx\nme/copy\n"
+    assert [*Path().rglob("published.txt")] == [Path("runs/both/published.txt")]
+    capsys.readouterr()
+    report_takedown(taken, {ANNA.pair_name: "anna.jpg"}, Path("runs"))
+    said = capsys.readouterr().out.splitlines()
+    public = [line for line in said if line.startswith("public ")]
+    assert public == [f"public me/{name}: pushed from runs/both" for name in ("onnx", "copy")]
+
+
 def test_it_is_published_for_a_reason_alone(taken):
     path = Path("runs/both/export/student.onnx")
     terms = with_takedown(Terms(()), path)

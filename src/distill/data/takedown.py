@@ -12,9 +12,10 @@ import os
 import re
 import time
 from ast import literal_eval
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
 import yaml
 
@@ -22,7 +23,7 @@ from distill.config.registry import settings_of
 from distill.config.settings.training import PhotoSource
 from distill.core import plugins
 from distill.core.errors import DistillError, counted
-from distill.core.files import cache_folder, home_path, real_path, sha256, write_whole
+from distill.core.files import cache_folder, home_path, real_path, write_whole
 from distill.core.terms import TAKEN_DOWN, Licence, Terms
 from distill.data.dropped import content_line, contents_named, copies
 from distill.data.manifest import manifest_at
@@ -57,17 +58,21 @@ def report_takedown(
     `contents` are lines for the pictures' files (`content_line`), `restored` the pair names of
     pictures that may be used again.
     """
-    folder = own or root
-    if back := {*restored} & _pictures(folder / TAKEDOWN).keys():
-        for file in (folder / TAKEDOWN, *runs.rglob(TAKEDOWN)):
-            _write(file, _lifted(read_dropped(file), back))
+    record = (own or root) / TAKEDOWN
+    if back := {*restored} & _pictures(record).keys():
+        for file in (record, *runs.rglob(TAKEDOWN)):
+            _write(file, (line for line in read_dropped(file) if not back & _pairs_in(line)))
     if not pictures:
         return
-    sets = dict(_sets_with(root, pictures))
+    keys, near = {*pictures.values()}, {real_path(path): path for path in _near(root)}
+    counts = {
+        each: sum(row.pair in pictures or literal_eval(row.key) in keys for row in _rows(each))
+        for real, each in sorted(near.items())
+        if real != real_path(root)
+    }
+    sets = [each for each, count in counts.items() if count]
+    places = [f"set    {each}: {counted(counts[each], 'pair')} of these names" for each in sets]
     trained = _trained_on({real_path(each) for each in (root, *sets)}, pictures, runs)
-    places = [
-        f"set    {each}: {counted(count, 'pair')} of these names" for each, count in sets.items()
-    ]
     for run, why in trained.items():
         exported = ", its exports too" if (run / "export").is_dir() else ""
         places.append(f"run    {run}: its student {why}{exported}; its previews may show them")
@@ -81,25 +86,33 @@ def report_takedown(
     head = f"{time.strftime('%Y-%m-%d %H:%M')} left out {counted(len(pictures), 'picture')}; "
     head += f"places known to hold them: {len(places)}"
     named = [f"picture {p} {json.dumps(key, ensure_ascii=False)}" for p, key in pictures.items()]
-    made = [line for run in trained for line in _files_of(run)]
-    for file in (folder / TAKEDOWN, *(run / TAKEDOWN for run in trained)):
-        lines = [*read_dropped(file), head, *named, *contents, *made, *places]
-        _write(file, dict.fromkeys(lines))  # a picture that is named twice has one line
+    networks = list[str]()
+    with suppress(OSError):
+        networks += [content_line(file.local) for run in trained for file in _networks(run)]
+    for file in (record, *(run / TAKEDOWN for run in trained)):
+        _write(file, [*read_dropped(file), head, *named, *contents, *networks, *places])
     shown = "\n".join(places[:SHOWN])
-    print(f"{head}; nothing of it is deleted, {folder / TAKEDOWN} names all\n{shown}".rstrip())
+    print(f"{head}; nothing of it is deleted, {record} names all\n{shown}".rstrip())
 
 
 def with_takedown(terms: Terms, path: Path) -> Terms:
     """The terms of a network's file beside a link for pictures that were taken down since its run
-    learnt from them; the file may be a copy."""
-    run = next((up for up in path.absolute().parents[:4] if (up / "config.yaml").is_file()), None)
-    count = len(_of_run(run, set()) if run else {}) or _of_copy(path)
-    return _beside(terms, count, "that it learnt from")
+    learnt from them, or one did that it started from or was taught by; the file may be a copy."""
+    pairs = set[str]()
+    for run, roots in _lineage(path.absolute().parent):
+        names = {name for name, _ in read_sides(run / RUN_PAIRS)} or None
+        pairs |= _pictures(run / TAKEDOWN).keys()
+        pairs = pairs.union(*(_held(root, names) for root in roots))
+    runs = (file for depth in ("*", "*/*") for file in Path("runs").glob(f"{depth}/{TAKEDOWN}"))
+    for record in () if pairs else (*_records(path.parent), *runs):
+        if not pairs and copies([Photo(path, path.name)], read_dropped(record)):
+            pairs |= _pictures(record).keys()
+    return _beside(terms, len(pairs), "that it learnt from")
 
 
 def set_with_takedown(terms: Terms, root: Path) -> Terms:
     """The same for the pictures that the set at `root` holds."""
-    return _beside(terms, len(_held(root, None)), "that it holds")
+    return _beside(terms, len(_held(root)), "that it holds")
 
 
 def learnt_before(run: Path) -> dict[str, str]:
@@ -108,62 +121,45 @@ def learnt_before(run: Path) -> dict[str, str]:
     return _among(_pictures(run / TAKEDOWN), names)
 
 
-def note_published(folder: Path, where: str) -> None:
-    """Remember where what lies in this folder was pushed to."""
-    _write(folder / PUBLISHED, dict.fromkeys([*read_dropped(folder / PUBLISHED), where]))
+def note_published(path: Path, where: str, runs: Path = Path("runs")) -> None:
+    """Remember where a set, or a run's student, was pushed to: in its folder; of a student's file
+    in that of the run that it lies in, or that has the same file."""
+    folder = path if path.is_dir() else next(_lineage(path.absolute().parent), (None,))[0]
+    for config in sorted(runs.rglob("config.yaml")) if folder is None else ():
+        if folder is None and copies(_networks(config.parent), [content_line(path)]):
+            folder = config.parent
+    if folder is not None:
+        _write(folder / PUBLISHED, [*read_dropped(folder / PUBLISHED), where])
 
 
 def _beside(terms: Terms, count: int, whose: str) -> Terms:
     text = f"taken down: {counted(count, 'picture')} {whose}"
-    told = any(e.stated and e.of == TAKEN_DOWN and e.text.startswith(text) for e in terms.chain)
-    if not count or told:
+    accepted = any(e.stated and e.of == TAKEN_DOWN and e.text.startswith(text) for e in terms.chain)
+    if not count or accepted:
         return terms
     return terms.beside(Licence(TAKEN_DOWN, commercial="no", text=text))
 
 
-def _of_run(run: Path, seen: set[Path]) -> dict[str, str]:
-    """The pictures that were taken down since the student of a run learnt from them, or since the
-    one did that it started from or was taught by."""
-    if real_path(run) in seen:
-        return {}
-    found, (roots, parents) = _pictures(run / TAKEDOWN), _made_from(run)
-    names = {name for name, _ in read_sides(run / RUN_PAIRS)} or None
-    for root in roots:
-        found |= _held(root, names)
-    for parent in parents:
-        if (parent / "config.yaml").is_file():
-            found |= _of_run(parent, {*seen, real_path(run)})
-    return found
-
-
-def _of_copy(path: Path) -> int:
-    """How many pictures were taken down that such a file was made with, wherever it lies now."""
-    runs = (file for depth in ("*", "*/*") for file in Path("runs").glob(f"{depth}/{TAKEDOWN}"))
-    for file in (*_records(path.parent), *runs):
-        if copies([Photo(path, path.name)], read_dropped(file)):
-            return len(_pictures(file))
-    return 0
-
-
-def _held(root: Path, learnt: set[str] | None) -> dict[str, str]:
-    """The pictures taken down, of this set or another one, that the set at `root` holds; with the
-    names of the pairs that a run `learnt`, those among them."""
-    found = dict[str, str]()
-    for file in _records(root):
-        pictures = _pictures(file)
-        of = file.parents[1] if file.parent.name == KEPT else file.parent
-        if learnt is not None and (real_path(of) == real_path(root) or not root.exists()):
-            found |= _among(pictures, learnt)
-        if real_path(of) == real_path(root):
+def _held(root: Path, learnt: Set[str] | None = None) -> set[str]:
+    """The pairs of pictures taken down, of this set or another one, that the set at `root` holds;
+    with the names of the pairs that a run `learnt`, those among them."""
+    pairs = set[str]()
+    for record in _records(root):
+        pictures, lines = _pictures(record), read_dropped(record)
+        of = record.parents[1] if record.parent.name == KEPT else record.parent
+        ours = real_path(of) == real_path(root)
+        if learnt is not None and (ours or not root.exists()):
+            pairs |= _among(pictures, learnt).keys()
+        if ours:
             continue
-        for name, here in _same_files(root, read_dropped(file)):
-            if learnt is None or here in learnt:
-                found[pair_of(name)] = pictures.get(pair_of(name), name)
+        files = (Photo(Path(top, name), name) for top, _, names in os.walk(root) for name in names)
+        same = copies(files, lines).items()
+        pairs |= {pair_of(name) for file, name in same if learnt is None or file.key in learnt}
         with suppress(DistillError):  # of the same photos, by another teacher or of another size
             if (photos := _photos_of(of)) and photos == _photos_of(root):
                 there = _among(pictures, (row.pair for row in _rows(root)))
-                found |= there if learnt is None else _among(there, learnt)
-    return found
+                pairs |= {*(there if learnt is None else _among(there, learnt))}
+    return pairs
 
 
 def _among(pictures: Mapping[str, str], names: Iterable[str]) -> dict[str, str]:
@@ -173,14 +169,6 @@ def _among(pictures: Mapping[str, str], names: Iterable[str]) -> dict[str, str]:
     return {
         p: key for p, key in pictures.items() if not there.isdisjoint((p, os.path.basename(key)))
     }
-
-
-def _same_files(root: Path, lines: Sequence[str]) -> Iterator[tuple[str, str]]:
-    """Files below `root` whose content a line names: the name in the line, and the one there."""
-    names = {each[:2]: each[2] for each in contents_named(lines)}
-    files = (Path(top, file) for top, _, found in os.walk(root) for file in found) if names else ()
-    for photo in copies((Photo(path, path.name) for path in files), lines):
-        yield names[photo.local.stat().st_size, sha256(photo.local)], photo.key
 
 
 def _rows(root: Path) -> list[PhotoRow]:
@@ -207,78 +195,70 @@ def _near(root: Path) -> Iterator[Path]:
         yield from Path("data", kind).glob("*")
 
 
-def _files_of(run: Path) -> list[str]:
-    """Lines for a run's checkpoints and exported files."""
+def _networks(run: Path) -> list[Photo]:
+    """A run's checkpoints and exported files."""
     files = sorted(path for path in run.rglob("*") if path.suffix in NETWORKS and path.is_file())
-    with suppress(OSError):
-        return [content_line(path) for path in files]
-    return []
+    return [Photo(path, path.name) for path in files]
 
 
-def _pictures(file: Path) -> dict[str, str]:
+def _pictures(record: Path) -> dict[str, str]:
     """What a list names: by pair name the photo's key."""
     pictures = dict[str, str]()
-    for found in filter(None, map(_PICTURE.fullmatch, read_dropped(file))):
+    for row in filter(None, map(_PICTURE.fullmatch, read_dropped(record))):
         with suppress(ValueError, RecursionError):
-            pictures[found[1]] = str(json.loads(found[2]))
+            pictures[row[1]] = str(json.loads(row[2]))
     return pictures
 
 
-def _lifted(lines: Iterable[str], pairs: set[str]) -> Iterator[str]:
-    """The lines without those of these pairs."""
-    for line in lines:
-        picture = _PICTURE.fullmatch(line)
-        named = [picture[1]] if picture else [pair_of(name) for *_, name in contents_named([line])]
-        if not pairs.intersection(named):
-            yield line
+def _pairs_in(line: str) -> set[str]:
+    """The pair that a line names, by its photo's name or its content."""
+    picture = _PICTURE.fullmatch(line)
+    return {picture[1]} if picture else {pair_of(name) for _, name in contents_named([line])}
 
 
 def _write(path: Path, lines: Iterable[str]) -> None:
+    """Each line once."""
     with suppress(OSError):
-        write_whole(path, "".join(f"{line}\n" for line in lines).encode(errors="surrogateescape"))
-
-
-def _sets_with(root: Path, pictures: Mapping[str, str]) -> Iterator[tuple[Path, int]]:
-    """Other sets, below data/ and beside this one, with pairs of these names, and how many."""
-    keys = {*pictures.values()}
-    for real, each in sorted({real_path(path): path for path in _near(root)}.items()):
-        count = sum(r.pair in pictures or literal_eval(r.key) in keys for r in _rows(each))
-        if count and real != real_path(root):
-            yield each, count
+        text = "".join(f"{line}\n" for line in dict.fromkeys(lines))
+        write_whole(path, text.encode(errors="surrogateescape"))
 
 
 def _trained_on(sets: set[Path], pictures: Mapping[str, str], runs: Path) -> dict[Path, str]:
     """The runs whose students learnt from one of the pictures in one of these sets, or started
     from or were taught by such a student, and which of these it was."""
-    known = {f.parent: _made_from(f.parent) for f in sorted(runs.rglob("config.yaml"))}
 
     def learnt(run: Path) -> bool:
         names = [name for name, _ in read_sides(run / RUN_PAIRS)]
         return not names or bool(_among(pictures, names))
 
-    found = {run: "learnt from it" for run, (own, _) in known.items() if sets & own and learnt(run)}
-    while more := {
-        run: "started from or was taught by such a student"
-        for run, (_, parents) in known.items()
-        if run not in found and parents & {*map(real_path, found)}
-    }:
-        found |= more
-    return found
+    reasons = dict[Path, str]()
+    for config in sorted(runs.rglob("config.yaml")):
+        for run, roots in _lineage(config.parent):
+            if sets & roots and learnt(run):
+                heir = "started from or was taught by such a student"
+                reasons.setdefault(
+                    config.parent, "learnt from it" if run == config.parent else heir
+                )
+    return reasons
 
 
-def _made_from(run: Path) -> tuple[set[Path], set[Path]]:
-    """The set that a run learnt from, and the folders in which the student that it started from,
-    or that was its teacher, lies; none by damaged settings."""
+def _lineage(path: Path, seen: frozenset[Path] = frozenset()) -> Iterator[tuple[Path, set[Path]]]:
+    """The run that a path lies in, and those that its student started from or was taught by, each
+    with the sets that it learnt from; of damaged settings nothing is known."""
+    runs = (up for up in (path, *path.parents[:3]) if (up / "config.yaml").is_file())
+    if (run := next(runs, None)) is None or real_path(run) in seen:
+        return
+    roots, named = list[str](), list[Any]()
     with suppress(OSError, ValueError, yaml.YAMLError, RecursionError, AttributeError):
         trained = yaml.safe_load((run / "config.yaml").read_text())
+        named = [trained.get("init"), (trained.get("teacher") or {}).get("path")]
         roots = [str((trained.get("data") or {}).get("root") or "")]
         with suppress(DistillError):
             if not roots[0] and isinstance(source := settings_of(trained), PhotoSource):
                 from distill.data.kinds.chosen import data_source  # PyTorch, unlike pages
 
                 roots = [str(data_source(source).root)]
-        named = (trained.get("init"), (trained.get("teacher") or {}).get("path"))
-        paths = [real_path(home_path(each)) for each in named if isinstance(each, str)]
-        parents = {up for path in paths for up in (path, *path.parents[:2])}
-        return {real_path(home_path(each)) for each in roots if each}, parents
-    return set(), set()
+    yield run, {real_path(home_path(each)) for each in roots if each}
+    for each in named:
+        if isinstance(each, str):
+            yield from _lineage(real_path(home_path(each)), seen | {real_path(run)})

@@ -8,7 +8,7 @@ from __future__ import annotations
 import warnings
 from ast import literal_eval
 from collections import defaultdict, deque
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -31,21 +31,16 @@ from distill.prepare.pair_maker import PairStore
 class Placement:
     """The photos of a set in order, the side of each, and what the set shall remember.
 
-    `bridging` are photos that belong to two sides (key → reason), `dropped` the list of what to
-    leave out, `left_out` how many photos that is, `unwanted` the names of their pairs and `newly`
-    those that were not left out before, with the photos' keys, `restored` those that are let in
-    again; `obsolete` what the store has of their pairs, `remembered` whether the set holds all this
-    already.
+    `bridging` are photos that belong to two sides (key → reason), `drops` what is left out,
+    `left_out` how many photos that is; `obsolete` what the store has of their pairs, `remembered`
+    whether the set holds all this already.
     """
 
     sides: list[tuple[Photo, Side]]
     rows: list[PhotoRow]
     bridging: dict[str, str]
-    dropped: list[str]
+    drops: DropList
     left_out: int
-    unwanted: set[str]
-    newly: dict[str, str]
-    restored: set[str]
     obsolete: Sequence[Any]
     remembered: bool
 
@@ -70,13 +65,18 @@ def place_photos(
     """
     known = photo_table.read_rows(store.folder)
     there = {photo_table.pair_of(name): side for side in SIDES for name in store.pairs[side]}
-    lines_before = photo_table.read_dropped(store.folder / photo_table.DROPPED)
-    dropping = _dropping(lines_before, drop, restore, photos, known, there)
-    kept = [photo for photo in photos if photo.pair_name not in dropping.pairs]
-    gone = known.keys() - {photo.pair_name for photo in kept} - dropping.pairs
+    before = photo_table.read_dropped(store.folder / photo_table.DROPPED)
+    more, back = (photo_table.read_dropped(each) if each else [] for each in (drop, restore))
+    drops = drop_list(before, more, back, photos, known, there)
+    if unknown := drops.unknown:
+        first = f"the first: {unknown[0]!r}" if len(unknown) > 1 else repr(unknown[0])
+        count = f"{counted(len(unknown), 'line')} name" if len(unknown) > 1 else "a line names"
+        warnings.warn(f"drop: {count} no photo, {first}", stacklevel=2)
+    kept = [photo for photo in photos if photo.pair_name not in drops.pairs]
+    gone = known.keys() - {photo.pair_name for photo in kept} - drops.pairs
     orphans = [known[pair] for pair in sorted(gone & there.keys())]
     rows = {photo.pair_name: row for photo in kept if (row := _row(photo, known, there))}
-    settled = len(rows) == len(kept) and not known.keys() & dropping.pairs
+    settled = len(rows) == len(kept) and not known.keys() & drops.pairs
     if not settled:
         # A pair whose photo is gone: its copy of the photo still keeps near-duplicates beside it.
         sides = [there[row.pair] for row in orphans]
@@ -88,50 +88,17 @@ def place_photos(
         rows = _place(kept, rows, beside, manifest, engine)
     placed = [(photo, rows[photo.pair_name]) for photo in kept]
     written = [*(row for _, row in placed), *orphans]
-    obsolete = store.obsolete(dropping.pairs)
+    obsolete = store.obsolete(drops.pairs)
     same = not known or list(known.values()) == written
     return Placement(
         sides=[(photo, row.side) for photo, row in placed if row.side],
         rows=written,
         bridging={photo.key: row.reason for photo, row in placed if row.side is None},
-        dropped=dropping.lines,
+        drops=drops,
         left_out=len(photos) - len(kept),
-        unwanted=dropping.pairs,
-        newly=_keys(dropping.new, photos, known),
-        restored=dropping.restored,
         obsolete=obsolete,
-        remembered=settled and same and dropping.lines == lines_before and not obsolete,
+        remembered=settled and same and drops.lines == before and not obsolete,
     )
-
-
-def _dropping(
-    before: Sequence[str],
-    drop: Path | None,
-    restore: Path | None,
-    photos: Sequence[Photo],
-    known: Mapping[str, PhotoRow],
-    there: Mapping[str, Side],
-) -> DropList:
-    """What is left out from now on; it warns of lines that name nothing."""
-    if not (before or drop or restore):
-        return DropList([], set(), set(), [], set())
-    more, back = (photo_table.read_dropped(each) if each else [] for each in (drop, restore))
-    dropping = drop_list(before, more, back, photos, known, there)
-    if unknown := dropping.unknown:
-        first = f"the first: {unknown[0]!r}" if len(unknown) > 1 else repr(unknown[0])
-        count = f"{counted(len(unknown), 'line')} name" if len(unknown) > 1 else "a line names"
-        warnings.warn(f"drop: {count} no photo, {first}", stacklevel=3)
-    return dropping
-
-
-def _keys(
-    pairs: set[str], photos: Sequence[Photo], known: Mapping[str, PhotoRow]
-) -> dict[str, str]:
-    """The keys of these pairs' photos; of one that is gone as the set knows it."""
-    remembered = {
-        pair: literal_eval(known[pair].key) if pair in known else pair for pair in sorted(pairs)
-    }
-    return remembered | {p.pair_name: p.key for p in photos if p.pair_name in pairs}
 
 
 def _row(photo: Photo, known: dict[str, PhotoRow], there: dict[str, Side]) -> PhotoRow | None:

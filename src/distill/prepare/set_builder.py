@@ -126,8 +126,8 @@ def build_set(
             store.publish(manifest, counts)
     report = SetReport(
         str(store), sum(map(store.has, todo)), bad, _counts(store, placement, bad),
-        damaged=damaged, listed=store.listed, newly=placement.newly, contents=contents,
-        restored=placement.restored,
+        damaged=damaged, listed=store.listed, newly=placement.drops.new,
+        contents=contents, restored=placement.drops.restored,
     )  # fmt: skip
     check_sides(report, manifest, maker, sides)
     return report
@@ -181,7 +181,7 @@ def _remember(
     if stamp(store.folder) != before:
         raise DistillError(f"{store}: another command changed this set meanwhile; start again")
     write_manifest(store.folder, manifest, None, devices)
-    photo_table.write_dropped(store.folder, placement.dropped)
+    photo_table.write_dropped(store.folder, placement.drops.lines)
     photo_table.write_rows(store.folder, placement.rows)
     store.publish(manifest, None)
 
