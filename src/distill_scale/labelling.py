@@ -9,13 +9,13 @@ from distill.core.nodes import part
 from distill.data import sources
 from distill.data.address import Address
 from distill.data.manifest import check_writable
+from distill.data.photo_table import SIDES
 from distill.data.sampler import check_weights
 from distill.data.set_files import SetMetadataStore
-from distill.data.takedown import report_takedown
-from distill.data.terms import keep_terms, kept_terms
+from distill.data.terms import kept_terms
 from distill.models import build
 from distill.models.teachers.teacher import Teacher
-from distill.prepare.labelling import manifest, teacher_pass
+from distill.prepare.labelling import conclude, manifest, teacher_pass
 from distill.prepare.set_builder import build_set
 from distill_scale.labelled_shards import ShardLabeller, ShardStore
 
@@ -45,20 +45,9 @@ def label(source: Shards, teacher: Teacher | None) -> Address:
         )
         labeller = ShardLabeller(there, settings.shard.codec, root)
         store = ShardStore(metadata, settings.shard, engine, labeller)
-        lists = sources.drop_lists(settings)
-        report = build_set(
-            photos,
-            here,
-            recipe,
-            store,
-            engine=engine,
-            drop=lists["drop"],
-            restore=lists["restore"],
-        )
-        keep_terms(metadata.folder, settings)
-        if kept_terms(metadata.folder) != before:
-            metadata.publish()
-    print(report)
-    place = root.local or metadata.folder
-    report_takedown(place, report.newly, own=metadata.folder, restored=report.restored)
+        drop, restore = sources.drop_lists(settings).values()
+        report = build_set(photos, here, recipe, store, SIDES, drop, restore, engine)
+    conclude(report, settings, root.local or metadata.folder, metadata.folder)
+    if kept_terms(metadata.folder) != before:
+        metadata.publish()
     return root

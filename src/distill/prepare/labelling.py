@@ -221,11 +221,22 @@ def _label(
     store = PairStore(root, maker.folders)
     drop, restore = sources.drop_lists(settings).values()
     report = build_set(photos, maker, recipe, store, sides, drop, restore)
-    keep_terms(root, settings)
+    return conclude(report, settings, root)
+
+
+def conclude(
+    report: SetReport,
+    settings: PhotoSource,
+    root: Path,
+    own: Path | None = None,
+    taught: bool = True,
+) -> SetReport:
+    """Keep the terms of a set that was built, say what happened, and what still holds pictures
+    that it leaves out from now on. Its own files lie in `own`, None: in `root`."""
+    keep_terms(own or root, settings, taught)
     print(report)
-    if report.newly or report.restored:
-        runs, contents = Path(getattr(settings, "runs", "runs")), report.contents
-        report_takedown(root, report.newly, runs, contents=contents, restored=report.restored)
+    runs = Path(getattr(settings, "runs", "runs"))
+    report_takedown(root, report.newly, runs, own, report.contents, report.restored)
     return report
 
 

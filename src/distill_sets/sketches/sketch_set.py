@@ -31,8 +31,7 @@ from distill.data.kinds.chosen import source_named
 from distill.data.manifest import PREVIEW, Manifest, manifest_at
 from distill.data.photo_table import SIDES, SKETCH_FOLDERS
 from distill.data.photos import Photo
-from distill.data.takedown import report_takedown
-from distill.data.terms import keep_terms
+from distill.prepare.labelling import conclude
 from distill.prepare.pair_maker import PairJob, PairMaker, PairStore, Pictures
 from distill.prepare.set_builder import SetReport, build_set
 from distill_sets.settings import PrepareWithSets, Sketch
@@ -180,10 +179,7 @@ def prepare(settings: PrepareWithSets) -> SetReport:
     store = PairStore(root, maker.folders)
     drop, restore = sources.drop_lists(settings).values()
     report = build_set(photos, maker, manifest, store, SIDES, drop, restore)
-    keep_terms(root, settings, taught=False)
-    print(report)
-    report_takedown(root, report.newly, contents=report.contents, restored=report.restored)
-    return report
+    return conclude(report, settings, root, taught=False)
 
 
 def check(settings: PrepareWithSets) -> None:
