@@ -37,6 +37,7 @@ KNOWN: Mapping[str, tuple[str, Answer, Answer, Answer]] = {
     "CC BY-NC-SA 4.0": ("cc-by-nc-sa-4.0", "no", "yes", "yes"),
 }
 _ROW = re.compile(r"((?:.*: )?(?:photos|pictures [^:]+)): [\d,]+( by .+)?")
+_OWN = re.compile(rf"photos|({STYLE}|pictures )(?!.*: ).*")
 _FORBIDS = re.compile(r"(?i)non[- ]?commercial|not? (?:for )?commercial|research|\bNC\b")
 
 
@@ -83,10 +84,9 @@ class Licence:
     ) -> Licence:
         """By the text of a licence; what that does not say is unknown."""
         text = UNSAID if text in PLACEHOLDERS else text
-        if row := known_licence(text):
-            return cls(of, *row[1:], text, source, stated, note)
         forbidden: Answer = "no" if _FORBIDS.search(text) else "unknown"
-        return cls(of, forbidden, text=text, source=source, stated=stated, note=note)
+        row = known_licence(text) or ("", forbidden, "unknown", "unknown")
+        return cls(of, *row[1:], text, source, stated, note)
 
 
 @dataclass(frozen=True)
@@ -132,24 +132,25 @@ class Terms:
 
     def beside(self, *others: Licence) -> Terms:
         """With what else it was made from; the same of the same thing once."""
-        return replace(self, chain=tuple(dict.fromkeys((*self.chain, *others))))
+        return self._with((*self.chain, *others))
+
+    def _with(self, chain: Iterable[Licence]) -> Terms:
+        return replace(self, chain=tuple(dict.fromkeys(chain)))
 
     def published(self, what: str, accept: str | None) -> Terms:
         """As `takedown.accept` of a command has it: for what reason it is published although
         pictures were taken down. Raises DistillError where they were and there is none."""
         open_ones = [e for e in self.chain if e.of.endswith(TAKEN_DOWN) and not e.stated]
-        if not open_ones:
-            return self
-        if not (accept or "").strip():
+        if open_ones and not (accept or "").strip():
             raise DistillError(
                 f"{what}: {open_ones[0].text} (takedown.txt names them); make it again without "
                 "them, or say why not: takedown.accept='REASON', which its files record"
             )
-        accepted = {
-            e: replace(e, commercial="unknown", text=f"{e.text}; accepted: {accept}", stated=True)
-            for e in open_ones
-        }
-        return replace(self, chain=tuple(accepted.get(e, e) for e in self.chain))
+        told: Any = {"commercial": "unknown", "stated": True}
+        return self._with(
+            replace(e, text=f"{e.text}; accepted: {accept}", **told) if e in open_ones else e
+            for e in self.chain
+        )
 
     def permitted(self, command: str, by_user: bool) -> Terms:
         """As `licence.i_have_permission` of a command has it."""
@@ -160,16 +161,13 @@ class Terms:
         """The chain as a part of what is made from this. Permission is given to one, not to all.
         What comes from a part of the same name already, as in a student trained on again and
         again, stays at one level."""
-        parts = (
-            replace(each, of=f"{of}: {each.of.removeprefix(f'{of}: ')}") for each in self.chain
-        )
-        return Terms(()).beside(*parts).chain
+        own = f"{of}: "
+        return self._with(replace(e, of=own + e.of.removeprefix(own)) for e in self.chain).chain
 
     @property
     def of_others(self) -> Terms:
         """As those of what was fetched: nobody here stated them, nor replaces them."""
-        chain = (replace(e, stated=e.stated and e.of == TAKEN_DOWN) for e in self.chain)
-        return replace(self, chain=tuple(chain))
+        return self._with(replace(e, stated=e.stated and e.of == TAKEN_DOWN) for e in self.chain)
 
     def amended(self, now: Iterable[Licence], fresh: bool = False) -> Terms:
         """With what is stated `now`: it fills in what nobody had said, and replaces what was stated
@@ -204,24 +202,20 @@ class Terms:
             if on and (fresh or rows):
                 new = [_dated(w, old) if w.stated else w for w in new]
             chain = [*(e for e in chain if e not in old), *new]
-        return replace(self, chain=tuple(dict.fromkeys(chain)))
+        return self._with(chain)
 
     def restated(self, pictures: str) -> Terms:
         """With the owner's word on the pictures that it was made from. Raises DistillError where
         none are the owner's."""
         open_ones = (e for e in self.chain if e.text == UNSAID or not e.of.startswith(STYLE))
-        of = dict.fromkeys(pictures_of(e.of) for e in open_ones if e.of != TAKEN_DOWN)
-        starts = (STYLE, "pictures ")
-        mine = (each for each in of if each == "photos" or each.startswith(starts))
-        own_pictures = [each for each in mine if ": " not in each]
-        if not own_pictures:
+        names = dict.fromkeys(pictures_of(e.of) for e in open_ones)
+        mine = [of for of in names if _OWN.fullmatch(of) and of != TAKEN_DOWN]
+        if not mine:
             raise DistillError(
                 f"licence.pictures={pictures}: it was made from no pictures of yours; the terms of "
                 "others stay, python -m distill.check report=terms names them"
             )
-        return self.amended(
-            (Licence.from_text(of, pictures, stated=True) for of in own_pictures), fresh=True
-        )
+        return self.amended((Licence.from_text(of, pictures, stated=True) for of in mine), True)
 
     def plain(self) -> dict[str, Any]:
         """As it is stored: the answers, what decides them, and the chain."""
@@ -246,12 +240,11 @@ def stated_on(seconds: float) -> str:
 def _dated(word: Licence, old: Iterable[Licence]) -> Licence:
     """With its date, and what the `old` ones said before, but for photos of another author."""
 
-    def authors(*links: Licence) -> set[str]:
-        rows = map(_ROW.fullmatch, (each.of for each in links))
-        return {row[2] for row in rows if row and row[2]}
+    def author(of: str) -> str:
+        return (row[2] if (row := _ROW.fullmatch(of)) else "") or ""
 
-    earlier = [e.text for e in old if len(authors(word, e)) < 2]
-    before = "; ".join(each for each in dict.fromkeys(earlier) if each not in (UNSAID, word.text))
+    texts = [e.text for e in old if len({author(e.of), author(word.of)} - {""}) < 2]
+    before = "; ".join(each for each in dict.fromkeys(texts) if each not in (UNSAID, word.text))
     when = word.note.partition(",")[0] or stated_on(time.time())
     return replace(word, note=f"{when}, before {before}" if before else when)
 

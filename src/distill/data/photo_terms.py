@@ -68,22 +68,19 @@ def _rows(content: bytes) -> Rows:
     """Raises ValueError or csv.Error for another table."""
     text = content.decode("utf-8-sig")
     delimiter = max(",;\t", key=text.partition("\n")[0].count)
-    reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter)
-    head = [name.strip().lower() for name in next(reader, [])]
-    at = {
-        key: next((head.index(name) for name in names if name in head), None)
-        for key, names in COLUMNS.items()
-    }
-    if at["photo"] is None or at["licence"] is None:
+    table = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter)
+    head = [name.strip().lower() for name in next(table, [])]
+    at = [next((head.index(n) for n in names if n in head), None) for names in COLUMNS.values()]
+    if None in (at[0], at[-1]):
         raise ValueError("its first line wants photo,author,source,licence")
     rows = dict[str, PhotoTerms]()
-    for row in filter(None, reader):
+    for row in filter(None, table):
         if len(row) != len(head):
-            raise ValueError(f"line {reader.line_num}: {len(row)} values for {len(head)} columns")
-        cells = {key: "" if i is None else " ".join(row[i].split()) for key, i in at.items()}
-        photo = cells.pop("photo").replace("\\", "/").removeprefix("./")
-        if rows.setdefault(photo, PhotoTerms(**cells)) != PhotoTerms(**cells):
-            raise ValueError(f"line {reader.line_num}: other terms of {photo!r} than a line before")
+            raise ValueError(f"line {table.line_num}: {len(row)} values for {len(head)} columns")
+        photo, *cells = ("" if i is None else " ".join(row[i].split()) for i in at)
+        photo, terms = photo.replace("\\", "/").removeprefix("./"), PhotoTerms(*cells)
+        if rows.setdefault(photo, terms) != terms:
+            raise ValueError(f"line {table.line_num}: other terms of {photo!r} than a line before")
     return rows
 
 

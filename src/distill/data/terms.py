@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import re
 from ast import literal_eval
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import asdict, replace
+from dataclasses import asdict, dataclass
 from functools import cache
 from itertools import chain
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import torch
 import yaml
@@ -81,7 +81,7 @@ def terms_of(path: Path, depth: int = 0) -> Terms:
     return with_takedown(_terms_of(path, depth), path)
 
 
-def _terms_of(path: Path, depth: int, typed: Training | None = None) -> Terms:
+def _terms_of(path: Path, depth: int = 0, typed: Training | None = None) -> Terms:
     """The same, by the settings `typed` now, where a run has any, in the place of its own."""
     if path.suffix.lower() == ".onnx":
         said = noted(read_graph(path), NOTE)
@@ -95,11 +95,9 @@ def _terms_of(path: Path, depth: int, typed: Training | None = None) -> Terms:
     if (run := _run_at(path)) is None:
         return terms
     with suppress(OSError):
-        kept = read_terms((run / TERMS).read_text(errors="replace"))
-        terms = replace(terms.amended(kept.chain), permission=kept.permission or terms.permission)
-    of = {pictures_of(each.of) for each in terms.chain}
-    fresh, trained = typed is not None, typed or seen_from_here(trained, path)
-    now = terms_of_run(trained, depth, fresh, run).chain
+        terms = read_terms((run / TERMS).read_text(errors="replace"))
+    of, fresh = {pictures_of(each.of) for each in terms.chain}, typed is not None
+    now = terms_of_run(typed or seen_from_here(trained, path), depth, fresh, run).chain
     return terms.amended((each for each in now if pictures_of(each.of) in of), fresh)
 
 
@@ -123,37 +121,35 @@ def state_terms(checkpoint: Path, licence: LicenceSettings) -> Terms:
     """The terms of a file with what its owner states of the pictures; RUN/terms.json keeps that.
 
     Raises DistillError as `check_stated`."""
-    run = _run_at(checkpoint)
+    run, terms = _run_at(checkpoint), _terms_of(checkpoint)
     if run is not None:
         check_stated(licence, seen_from_here(_saved(checkpoint)[1], checkpoint))
-    terms = _terms_of(checkpoint, 0)
     if licence.pictures is not None:
-        before = terms
-        terms = (before if run else before.of_others).restated(licence.pictures)
-        _keep_of_run(run, terms, before)
+        stated = (terms if run else terms.of_others).restated(licence.pictures)
+        terms = _kept_in(run, stated, terms)
     return with_takedown(terms, checkpoint)
 
 
 def keep_terms_of_run(checkpoint: Path, typed: Training) -> None:
     """Have RUN/terms.json say what the settings of a run that is trained, `typed` now, do."""
     terms = _terms_of(checkpoint, 0, typed).permitted("train", typed.licence.i_have_permission)
-    _keep_of_run(_run_at(checkpoint), terms, _terms_of(checkpoint, 0))
+    _kept_in(_run_at(checkpoint), terms, _terms_of(checkpoint))
 
 
-def _keep_of_run(run: Path | None, terms: Terms, before: Terms) -> None:
+def _kept_in(run: Path | None, terms: Terms, before: Terms) -> Terms:
     if run is not None and terms != before:
         write_json(run / TERMS, terms.plain())
         print(f"terms: {terms.line}; kept in {run / TERMS}")
+    return terms
 
 
 def described_terms(said: Description) -> Terms:
     """The same of what a safetensors file says of its network."""
     if said.terms is not None:
         return read_terms(said.terms)
-    of = Licence("what else it learnt from, which older files do not say")
-    if isinstance(said, StudentDescription):
-        return Terms((*_of_teacher(asdict(said.style), None, 0), of))
-    return Terms((of,))
+    style = asdict(said.style) if isinstance(said, StudentDescription) else None
+    teacher = _of_teacher(style, None, 0) if style else ()
+    return Terms((*teacher, Licence("what else it learnt from, which older files do not say")))
 
 
 def terms_of_run(
@@ -165,9 +161,13 @@ def terms_of_run(
     try:
         if isinstance(trained, Train):
             source = data_source(trained)
-            named = str(source.root) if source.on_disk else "of a loader"
-            listed = terms_of_photos(named, trained, run)
-            links += _of_set(named, trained, stated, "", depth, listed, fresh=fresh, run=run)
+            root = str(source.root) if source.on_disk else "of a loader"
+            if trained.teacher is None:
+                links += _of_pictures(root, stated or trained.style.licence, run)
+            else:
+                now = _of_teacher(asdict(trained.style), trained.teacher, depth, stated)
+                now += _of_photos(trained, stated, "", terms_of_photos(root, trained, run))
+                links += Terms(kept_terms(root)).amended(now, fresh).chain
         else:
             data = getattr(trained, "data", None)
             folders = (getattr(data, key, None) for key in ("root", "a", "b"))
@@ -195,10 +195,12 @@ def keep_terms(folder: Path, settings: PhotoSource, taught: bool = True) -> None
         check_stated(settings.card, settings)
     else:
         stated, where = getattr(settings, "licence", LicenceSettings()).pictures, ""
-    listed = terms_of_photos(str(folder), settings)
-    if idle := listed.idle:
+    photos = terms_of_photos(str(folder), settings)
+    if idle := photos.idle:
         print(f"{FILE}: {counted(len(idle), 'row')} of no photo in the set, such as {idle[0]!r}")
-    chain = _of_set(str(folder), settings, stated, where, 0, listed, taught, fresh=True)
+    now = _of_teacher(asdict(settings.style), settings.teacher, 0, stated) if taught else ()
+    now += _of_photos(settings, stated, where, photos)
+    chain = Terms(kept_terms(folder)).amended(now, fresh=True).chain
     if chain != kept_terms(folder) or not (folder / TERMS).is_file():
         with suppress(OSError):  # a finished set may lie where nothing can be written
             write_json(folder / TERMS, Terms(chain).plain())
@@ -224,87 +226,97 @@ def kept_terms(folder: Path | str) -> tuple[Licence, ...]:
     return ()
 
 
-def _of_set(
-    root: str,
-    source: PhotoSource,
-    stated: str | None,
-    where: str,
-    depth: int,
-    listed: ListedTerms,
-    taught: bool = True,
-    fresh: bool = False,
-    run: Path | None = None,
+def _of_photos(
+    source: PhotoSource, stated: str | None, where: str, photos: ListedTerms
 ) -> tuple[Licence, ...]:
-    """`stated` is what the user states of the photos, or of pairs of one's own, `listed` what
-    terms.csv does of each photo."""
-    if taught and source.teacher is None:
-        return _of_pictures(root, stated or source.style.licence, run)
-    now = list[Licence]()
-    if taught:
-        now += _of_teacher(asdict(source.style), source.teacher, depth, stated)
-    now += photo_links(PHOTOS, listed.photos, listed.note)
+    """What terms.csv says of the photos of a set, and the user, who names `where` they are from."""
+    links = photos.links(PHOTOS)
     if source.data.kind == "demo":
-        now.append(DEMO)
+        links.append(DEMO)
     if stated:
-        now.append(Licence.from_text(PHOTOS, stated, where, stated=True))
-    elif source.data.kind != "demo" and not (
-        listed.photos and all(each.licence for each in listed.photos)
-    ):
-        now.append(UNKNOWN_PHOTOS)
-    return Terms(kept_terms(root)).amended(now, fresh).chain
+        links.append(Licence.from_text(PHOTOS, stated, where, stated=True))
+    elif source.data.kind != "demo" and not photos.complete:
+        links.append(UNKNOWN_PHOTOS)
+    return tuple(links)
 
 
-class ListedTerms(NamedTuple):
-    """What terms.csv in the folders of photos says of each photo of a set, nothing without one; its
-    rows that are of no photo there; when it was written, as a link notes it."""
+@dataclass(frozen=True)
+class ListedTerms:
+    """What terms.csv in the folders of photos says of each of them, nothing without one; its rows
+    that are of no photo there; when it was written, as a link notes it."""
 
-    photos: list[PhotoTerms]
-    idle: list[str]
-    note: str
+    photos: Sequence[PhotoTerms] = ()
+    idle: Sequence[str] = ()
+    note: str = ""
+
+    @property
+    def complete(self) -> bool:
+        """Whether it says something of every photo."""
+        return bool(self.photos) and all(each.licence for each in self.photos)
+
+    def links(self, of: str) -> list[Licence]:
+        return photo_links(of, self.photos, self.note)
 
 
 def terms_of_photos(root: str, source: PhotoSource, run: Path | None = None) -> ListedTerms:
     """Of the photos of a set, and those that it left out since a `run` learnt from them. Raises
     DistillError for a terms.csv that is no such table."""
-    if is_address(root):
-        root = str(SetMetadataStore(Address(root)).folder)
+
+    def photos() -> Iterator[tuple[str, str]]:
+        keys = learnt_before(run) if run else {}
+        place = SetMetadataStore(Address(root)).folder if is_address(root) else Path(root)
+        with suppress(DistillError):  # a damaged photos.tsv
+            rows = read_rows(place) or read_rows(place / KEPT)
+            keys |= {row.pair: literal_eval(row.key) for row in rows.values() if row.side}
+        yield from keys.items()
+
     folders: Mapping[str, Path | Address] = {}
     with suppress(DistillError):  # an address that cannot be reached
         folders = sources.photo_folders(source)
+    return _listed(folders, photos(), run)
+
+
+def _listed(
+    folders: Mapping[str, Path | Address], photos: Iterable[tuple[str, str]], run: Path | None
+) -> ListedTerms:
+    """Of `photos`, pair name and key each, in folders by the names with which keys begin. Nothing
+    where some are gone that the `run` learnt from: their earlier terms stay."""
     tables = {name: read_photo_terms(folder) for name, folder in folders.items()}
-    if not any(tables.values()):
-        return ListedTerms([], [], "")
-    keys = learnt_before(run) if run else {}
-    with suppress(DistillError):  # a damaged photos.tsv
-        rows = read_rows(Path(root)) or read_rows(Path(root, KEPT))
-        keys |= {row.pair: literal_eval(row.key) for row in rows.values() if row.side}
-    if not _has_all(keys, run):
-        return ListedTerms([], [], "")
+    there = [*photos] if any(tables.values()) else []
+    learnt = {pair_of(name) for name, _ in read_sides(run / RUN_PAIRS)} if run else set()
+    if not there or not learnt <= {pair for pair, _ in there}:
+        return ListedTerms()
     listed, idle = list[PhotoTerms](), list[str]()
     for name, table in tables.items():
         inside = f"{name}/" if name else ""
-        below = (key.removeprefix(inside) for key in keys.values() if key.startswith(inside))
+        below = (key.removeprefix(inside) for _, key in there if key.startswith(inside))
         found, unused = terms_by_row(below, table)
         listed, idle = listed + found, idle + unused
     return ListedTerms(listed, idle, written_on(folders.values()))
 
 
-def _has_all(pairs: Iterable[str], run: Path | None) -> bool:
-    """Whether all that a run began with is among these pairs: of what is gone its earlier terms
-    stay, which no table beside the others counts."""
-    return run is None or {pair_of(name) for name, _ in read_sides(run / RUN_PAIRS)} <= {*pairs}
-
-
 def check_stated(stated: LicenceSettings | SetCard, source: Training | PhotoSource) -> None:
     """Raises DistillError for a terms.csv that is no such table; and for one licence that allows
     commercial use, where pictures look like a collection that is for research alone and no
-    terms.csv lies beside them."""
+    terms.csv lies beside them.
+
+    Looked at are the folders of this machine that a set or run takes pictures from, or was labelled
+    from."""
     if isinstance(stated, SetCard):
-        key, licence, permitted = "card.licence", stated.licence, False
+        key, licence, permitted, more = "card.licence", stated.licence, False, ""
     else:
         key, licence, permitted = "licence.pictures", stated.pictures, stated.i_have_permission
+        more = ", or licence.i_have_permission=true"
+    named = (getattr(getattr(source, "data", None), name, None) for name in ("root", "a", "b"))
+    folders = [home_path(each) for each in named if each and not is_address(each)]
+    if isinstance(source, PhotoSource) and source.teacher and source.data.kind != "demo":
+        folders += [f for f in sources.photo_folders(source).values() if isinstance(f, Path)]
+    for folder in [*folders]:
+        with suppress(DistillError):
+            photos = (manifest_at(folder) or {}).get("photos")
+            folders += map(Path, photos.split(" + ") if photos else ())
     careless = not permitted and Licence.from_text("", licence or "").commercial == "yes"
-    for folder in _picture_folders(source):
+    for folder in folders:
         if read_photo_terms(folder) or not careless:
             continue
         files = walk(folder) if folder.is_dir() else ()
@@ -314,40 +326,20 @@ def check_stated(stated: LicenceSettings | SetCard, source: Training | PhotoSour
             raise DistillError(
                 f"{key}={licence}: {folder} looks like {match[0]}, a collection for research only; "
                 f"state in {folder / FILE} what is under which terms (photo,author,source,licence; "
-                "* is all)" + ", or licence.i_have_permission=true" * (key == "licence.pictures")
+                f"* is all){more}"
             )
-
-
-def _picture_folders(source: Training | PhotoSource) -> Iterator[Path]:
-    """The folders of this machine that a set or run takes pictures from, or was labelled from."""
-    data = getattr(source, "data", None)
-    named = (getattr(data, key, None) for key in ("root", "a", "b"))
-    folders = [home_path(each) for each in named if each and not is_address(each)]
-    if (
-        isinstance(source, PhotoSource)
-        and source.data.kind != "demo"
-        and source.teacher is not None
-    ):
-        folders += [f for f in sources.photo_folders(source).values() if isinstance(f, Path)]
-    for folder in folders:
-        yield folder
-        with suppress(DistillError):
-            if photos := (manifest_at(folder) or {}).get("photos"):
-                yield from map(Path, photos.split(" + "))
 
 
 def _of_pictures(folder: str, stated: str | None, run: Path | None = None) -> tuple[Licence, ...]:
     """What the user states of them, and terms.csv of each, beside what the set in there says."""
     name, told = f"pictures {Path(folder).name}", stated not in (None, *PLACEHOLDERS)
-    inherited = Terms(kept_terms(folder)).inherited(name)
-    place, listed = home_path(folder), list[PhotoTerms]()
-    if rows := read_photo_terms(place):
-        files = [p.relative_to(place) for p in walk(place) if p.suffix.lower() in PICTURES]
-        if _has_all((pair_of(file.name) for file in files), run):
-            listed, _ = terms_by_row((file.as_posix() for file in files), rows)
-    links = (*inherited, *photo_links(name, listed, written_on([place])))
-    unsaid = not links or any(not each.licence for each in listed)
-    return (*links, Licence.from_text(name, stated or "", stated=told)) if told or unsaid else links
+    place = home_path(folder)
+    files = (p.relative_to(place) for p in walk(place) if p.suffix.lower() in PICTURES)
+    listed = _listed({"": place}, ((pair_of(f.name), f.as_posix()) for f in files), run)
+    links = (*Terms(kept_terms(folder)).inherited(name), *listed.links(name))
+    if told or not links or (listed.photos and not listed.complete):
+        links += (Licence.from_text(name, stated or "", stated=told),)
+    return links
 
 
 def _of_file(path: Path | None, of: str, depth: int) -> tuple[Licence, ...]:
@@ -372,21 +364,21 @@ def _of_teacher(
     """By the terms of the published weights that they are, whatever was typed; by those of the run,
     file or pictures that the teacher is; and by what was typed."""
     node, own, name = node or {}, style.get("weights"), style.get("file")
-    hashes = {style.get("sha256"), style.get("git_blob")}
-    path = home_path(own) if own else None
-    if name and not own:
-        path = find_or_none(WeightsFile(name, None, style.get("sha256"), style.get("git_blob")))
+    known = style.get("sha256"), style.get("git_blob")
+    path = (
+        home_path(own) if own else find_or_none(WeightsFile(name, None, *known)) if name else None
+    )
+    hashes = {*known} - {None}
     with suppress(OSError):  # published weights are known whatever they are called now
         hashes |= {sha256(path), git_blob_id(path)} if path and path.is_file() else set()
     unchanged = str(node.get("_target_")).endswith(".Unchanged")
-    of = STYLE if unchanged else "teacher "
-    of += f"{path.name if path else name or style.get('name')}"
+    of = f"{STYLE if unchanged else 'teacher '}{path.name if path else name or style.get('name')}"
     links = [
         Licence.from_text(of, each["licence"], each["source"])
         for each in _published()
         if each["name"] == style.get("name")
         or (each["file"] and each["file"] in (name, path and path.name))
-        or {each["sha256"], each["git_blob"]} & hashes - {None}
+        or {each["sha256"], each["git_blob"]} & hashes
     ]
     if path and path.suffix.lower() == ".onnx" and not links:
         links += [each for each in _of_file(path, of, depth) if each.text != UNSAID]
@@ -397,12 +389,12 @@ def _of_teacher(
         links += _of_file(at, f"teacher {_short(at)}", depth)
     if folder := node.get("folder"):
         links += Terms(kept_terms(folder)).inherited(f"teacher {Path(folder).name}")
-    typed = style.get("licence") or ""
+    typed, source = style.get("licence") or "", style.get("source") or ""
     if unchanged and typed in PLACEHOLDERS:  # licence.pictures is of style pictures too
         typed = stated or ""
     if typed not in PLACEHOLDERS and all(typed != each.text for each in links):
-        links.append(Licence.from_text(of, typed, style.get("source") or "", stated=True))
-    return tuple(links) or (Licence(of, source=style.get("source") or ""),)
+        links.append(Licence.from_text(of, typed, source, stated=True))
+    return tuple(links) or (Licence(of, source=source),)
 
 
 @cache
