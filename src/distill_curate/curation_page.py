@@ -23,14 +23,19 @@ from distill_curate.settings import Curate
 from distill_curate.verdicts import Verdict
 
 SHOWN = 200  # pixels of a picture's side on the page
-SORTED_BY = ("agreement", "shift", "style", "difference", "landmarks")
-TITLES = {
-    "agreement": ("Edges that agree", "the lowest first; limit {:g}"),
-    "shift": ("Off its photo, pixels at 256", "the farthest first; limit {:g}"),
-    "style": ("Away from the set's style", "1 is usual, the farthest first; limit {:g}"),
-    "difference": ("Difference from the photo, of 255", "the smallest first; limit {:g}"),
-    "landmarks": ("Points of the face moved, in its widths", "the farthest first; limit {:g}"),
+# Of a verdict's figures: title and order of its part of the page, and how a card has it.
+FIGURES = {
+    "agreement": ("Edges that agree", "the lowest first", "agrees {:.2f}"),
+    "shift": ("Off its photo, pixels at 256", "the farthest first", "off {:.1f} px"),
+    "style": ("Away from the set's style", "1 is usual, the farthest first", "style {:.1f}"),
+    "difference": ("Difference from the photo, of 255", "the smallest first", "differs {:.0f}"),
+    "landmarks": (
+        "Points of the face moved, in its widths",
+        "the farthest first",
+        "face moved {:.2f}",
+    ),
 }
+SORTED_BY = tuple(FIGURES)
 _LOWEST_FIRST = {"agreement", "difference"}
 
 
@@ -77,25 +82,19 @@ def _sections(
         ("look", "Uncertain", "kept unless you tick them", uncertain[: settings.show]),
         ("out", "Left out", counted(len(dropped), "pair"), dropped[: settings.show]),
     ]
-    for name in SORTED_BY:
+    for name, (title, by, _) in FIGURES.items():
         values = np.array([getattr(each, name) for each in verdicts])
         order = np.argsort(values if name in _LOWEST_FIRST else -values, kind="stable")
         indices = [int(i) for i in order if not np.isnan(values[i])][: settings.show]
-        title, remark = TITLES[name]
-        sections.append((name, title, remark.format(getattr(settings.limits, name)), indices))
+        remark = f"{by}; limit {getattr(settings.limits, name):g}"
+        sections.append((name, title, remark, indices))
     return [each for each in sections if each[3]]
 
 
 def _card(index: int, line: str, verdict: Verdict) -> str:
     name = html.escape(line)
-    values = {
-        f"agrees {verdict.agreement:.2f}": verdict.agreement,
-        f"off {verdict.shift:.1f} px": verdict.shift,
-        f"style {verdict.style:.1f}": verdict.style,
-        f"differs {verdict.difference:.0f}": verdict.difference,
-        f"face moved {verdict.landmarks:.2f}": verdict.landmarks,
-    }
-    figures = [text for text, value in values.items() if not np.isnan(value)]
+    values = {text: getattr(verdict, figure) for figure, (*_, text) in FIGURES.items()}
+    figures = [text.format(value) for text, value in values.items() if not np.isnan(value)]
     why = html.escape("; ".join(verdict.reasons))
     return (
         f'<label><img loading="lazy" src="pictures/{index}.jpg" width="{2 * SHOWN}" '

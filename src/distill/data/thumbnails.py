@@ -61,11 +61,12 @@ def measured_rows(
     ids: Sequence[bytes],
     measure: Callable[[int, np.ndarray], None],
     shown: tuple[str, str],
+    save_every: int = 2000,
 ) -> np.ndarray:
     """A row for each of `ids`, of those that `file` keeps or as `measure` fills it, by its number.
 
-    What cannot be read stays zero; what is new is kept, where that can be. `shown` are unit and
-    title of the progress bar.
+    What cannot be read stays as `measure` leaves it; what is new is kept, where that can be, after
+    `save_every` pictures too. `shown` are unit and title of the progress bar.
     """
     known: dict[bytes, Any] = {**load_rows(file, kind)}
     missing = [i for i, each in enumerate(ids) if each not in known]
@@ -77,7 +78,7 @@ def measured_rows(
                 measure(i, row)
             known[ids[i]] = row
             progress.update()
-            if count % SAVE_EVERY == 0 or count == len(missing):
+            if count % save_every == 0 or count == len(missing):
                 with suppress(OSError):  # a cache may fail
                     save_rows(file, np.array([*known.values()], kind))
     return np.array([known[each] for each in ids], kind)
