@@ -7,19 +7,15 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-import pytorch_lightning as pl
 import torch
 import torch.nn.functional as F
 from torch import Tensor
 
 from distill.config.settings.training import Train
 from distill.core.errors import DistillError, counted
-from distill.models.build import load_teacher
-from distill.prepare import labelling
 from distill.runs.run_folder import Run, callback_state, step_of
 from distill.train import student_training
 from distill.train.distillation import DistillModule
-from distill.train.student_training import check, student_module
 from distill_picture.pace import NEARLY, Pace
 from distill_picture.picture_losses import PictureStyle
 from distill_picture.settings import PictureTrain
@@ -142,13 +138,9 @@ def seconds_of_a_step(settings: PictureTrain) -> float:
     t = settings.trainer
     if t.threads:
         torch.set_num_threads(t.threads)
-    check(settings)
-    teacher = load_teacher(settings.style, settings.teacher)
-    pl.seed_everything(settings.seed, verbose=False)
-    module = student_module(settings, teacher, PictureModule).train()
-    data = labelling.training_data(settings, teacher)
+    module, data = student_training.parts(settings, PictureModule)
     device = torch.device({"gpu": "cuda", "auto": "cpu"}.get(t.accelerator, t.accelerator))
-    module.to(device)
+    module.train().to(device)
     times = []
     for batch in data.first_batches(TIMED):
         batch["photo"] = batch["photo"].to(device)

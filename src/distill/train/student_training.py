@@ -72,12 +72,14 @@ def train(
     fit(trainer, module, data, run, checkpoint, "student")  # says what is next
 
 
-def parts(settings: Train) -> tuple[DistillModule, DistillData]:
+def parts(
+    settings: Train, kind: type[DistillModule] = DistillModule
+) -> tuple[DistillModule, DistillData]:
     """What Lightning trains, for whoever has a trainer already; labels what is missing."""
     check(settings)
     teacher = needed_teacher(settings)
     pl.seed_everything(settings.seed, verbose=False)
-    module = student_module(settings, teacher)
+    module = student_module(settings, teacher, kind)
     return module, labelling.training_data(settings, teacher)
 
 

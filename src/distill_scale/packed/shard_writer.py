@@ -65,33 +65,25 @@ class ShardWriter:
                 side=self.side,
                 group=group_of(literal_eval(row.key) if row else name),
                 folder=self.folder,
-                shard=shard_path(self.shard),
-                offset=len(self._content),
-                size=len(record),
-                sha256=hashlib.sha256(record).hexdigest(),
                 device=self.device,
-                crc32=zlib.crc32(record),
                 width=photo.width,
                 height=photo.height,
                 **known,
+                **self._put(record),
             )
         )
-        self._content += record
 
     def add_copy(self, row: IndexRow, record: Content) -> None:
         """Put a pair of another shard behind the others. Raises BadPhoto for a damaged one."""
         record = with_key(record, key_of(len(self._rows), row.name), self.codec)
-        self._rows.append(
-            replace(
-                row,
-                shard=shard_path(self.shard),
-                offset=len(self._content),
-                size=len(record),
-                sha256=hashlib.sha256(record).hexdigest(),
-                crc32=zlib.crc32(record),
-            )
-        )
+        self._rows.append(replace(row, **self._put(record)))
+
+    def _put(self, record: Content) -> dict[str, Any]:
+        """Put a record behind the others; gives what the index says of its place."""
+        digest, offset = hashlib.sha256(record).hexdigest(), len(self._content)
         self._content += record
+        place = {"shard": shard_path(self.shard), "offset": offset, "size": len(record)}
+        return place | {"sha256": digest, "crc32": zlib.crc32(record)}
 
     def publish(self, root: Address, skipped: Mapping[str, str] = MappingProxyType({})) -> ShardRow:
         """Write shard and index; `skipped` are the photos of which there is no pair."""
