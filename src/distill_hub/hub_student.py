@@ -10,6 +10,7 @@ from typing import Any, Self
 
 from distill.core.errors import needed
 from distill.core.files import write_whole
+from distill.data.takedown import note_published
 from distill.data.terms import described_terms
 from distill.models.network_file import read_network_file
 from distill.runs.published_student import PublishedStudent
@@ -52,7 +53,10 @@ class HubStudent(  # type: ignore[call-arg]  # the library's own, which mypy doe
     def push_to_hub(self, repo_id: str, **more: Any) -> str:
         """Publish the files; the card names the repository. See huggingface_hub for `more`."""
         words = {"repo": repo_id} | dict(more.pop("model_card_kwargs", None) or {})
-        return super().push_to_hub(repo_id, model_card_kwargs=words, **more)
+        commit: str = super().push_to_hub(repo_id, model_card_kwargs=words, **more)
+        if self.file is not None:
+            note_published(self.file, repo_id)
+        return commit
 
     def generate_model_card(self, *_: object, **words: str) -> ModelCard:
         """The card of `student_card`, whose `repo` and `sheet` may be given."""

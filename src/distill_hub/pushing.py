@@ -57,7 +57,7 @@ def carry_out(settings: HubSettings) -> None:
             student.description = replace(student.description, terms=terms.plain())
         print(f"terms: {terms.line}")
         push_student(student, place, settings.replace)
-        note_published(run.folder, place.name, Path(settings.runs))
+        note_published(file, place.name, Path(settings.runs))
     elif root is not None:
         pull_set(place, home_path(root), settings.replace)
     elif model is not None:

@@ -1,6 +1,7 @@
 """Students on the Hub: there and back in a folder, and pushed to the last step before a network."""
 
 import json
+import shutil
 import subprocess
 import sys
 from dataclasses import asdict, replace
@@ -249,13 +250,17 @@ def test_pushed_to_the_last_step_before_a_network(hub, file, tmp_path, monkeypat
             return "https://hub/commit"
 
     monkeypatch.setattr("huggingface_hub.hub_mixin.HfApi", StandIn)
-    student = hub.HubStudent.of(file)
+    run = tmp_path / "runs/mine"
+    run.mkdir(parents=True)
+    (run / "config.yaml").touch()
+    student = hub.HubStudent.of(shutil.copy(file, run / "student.safetensors"))
     assert student.push_to_hub("me/mine", private=True, token="t") == "https://hub/commit"
     assert sent["created"] == ("me/mine", True, True)
     assert sent["how"]["repo_id"] == "me/mine"
     assert sent["how"]["repo_type"] == "model"
     assert sent["files"].keys() == {"README.md", "config.json", "model.safetensors"}
     assert sent["files"]["model.safetensors"] == file.read_bytes()
+    assert (run / "published.txt").read_text() == "me/mine\n"
     assert b'from_pretrained("me/mine")' in sent["files"]["README.md"]
     (tmp_path / "got").mkdir()
     for name, content in sent["files"].items():

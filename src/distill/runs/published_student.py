@@ -35,8 +35,8 @@ class PublishedStudent(nn.Module):
     """(N, 3, H, W) RGB in [0, 1] to (N, 3 or 4, H, W) in [0, 1], of any size.
 
     `description` says what builds the student and where it comes from, as models.network_file has
-    it; `student` is the network itself, None: an untrained one. Sides that 32 does not divide are
-    filled up at the right and lower edge, and cut again.
+    it; `student` is the network itself, None: an untrained one, `file` what `of` read. Sides that
+    32 does not divide are filled up at the right and lower edge, and cut again.
 
     >>> photo = torch.rand(1, 3, 100, 90)
     >>> distill.student_network("hayao")(photo).shape
@@ -52,6 +52,7 @@ class PublishedStudent(nn.Module):
             )
         self.description = description
         self.student = network
+        self.file: Path | None = None
         self.eval()
 
     def forward(self, photo: Tensor) -> Tensor:
@@ -74,9 +75,11 @@ class PublishedStudent(nn.Module):
             network, trained = load_student(where)
             about = replace(description(trained), terms=terms_of(where).plain())
         try:
-            return cls(about, network)
+            student = cls(about, network)
         except DistillError as error:
             raise DistillError(f"{where}: {error}") from error
+        student.file = where
+        return student
 
     @classmethod
     def shipped(cls, name: str) -> Self:
