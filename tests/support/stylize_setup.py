@@ -1,5 +1,6 @@
 """For tests of distill.stylize: pictures, and a student whose output is known at every pixel."""
 
+import json
 from pathlib import Path
 
 import numpy as np
@@ -8,11 +9,13 @@ import torch
 from PIL import Image
 from torch import Tensor, nn
 
+from distill.core.onnx_files import ABOUT, note
 from distill.export.onnx import OnnxExporter
 from distill.models.batchnorm import fold_batchnorm
 from distill.models.students.decoders.residual import Residual
 from distill.models.students.encoder import MobileNetV2Encoder
 from distill.models.students.student import Student
+from distill.stylize.conventions import ENDS
 
 
 def student(decoder=Residual, channels=3):
@@ -48,8 +51,10 @@ class Reshaped(nn.Module):
 
 def save_students(folder):
     """`hayao` (the negative) and `toon` (an untrained student) as the package holds its own."""
-    onnx.save(OnnxExporter(size=64).export(Negative()), folder / "hayao.onnx")
-    onnx.save(OnnxExporter(size=64).export(student()), folder / "toon.onnx")
+    for name, network in {"hayao": Negative(), "toon": student()}.items():
+        model = OnnxExporter(size=64).export(network)
+        note(model, ABOUT, json.dumps({end: {"range": [0, 1]} for end in ENDS}))
+        onnx.save(model, folder / f"{name}.onnx")
     (folder / "README.md").write_text("no student\n")
 
 

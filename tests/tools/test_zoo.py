@@ -155,9 +155,10 @@ def test_figures_of_a_card_have_five_digits(card):
 
 
 RECIPES = sorted(path.stem for path in (TOOLS.parent / "campaigns/zoo").glob("*.yaml"))
+OTHERS = [pytest.param(name, marks=pytest.mark.slow) for name in RECIPES if name != "computed"]
 
 
-@pytest.mark.parametrize("name", RECIPES)
+@pytest.mark.parametrize("name", ["computed", *OTHERS])
 def test_every_stage_of_a_recipe_is_words_of_distill_train(zoo, name, monkeypatch):
     """And each begins with the stage before, or with that of another student."""
     kinds = {"network": "paprika", "computed": "oil", "picture": "swirl"}
