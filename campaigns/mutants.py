@@ -66,6 +66,7 @@ PARTS = {
                 "test_split",
                 "test_duplicates",
                 "test_registration",
+                "test_shifts",
                 "test_thumbnails",
             ),
             *_in("tests/prepare", "test_placement", "test_set_builder", "test_side_placer"),

@@ -92,6 +92,19 @@ def test_made_again_nothing_is_drawn_or_written(folder, root):
     assert {p: p.stat().st_mtime_ns for p in root.rglob("*")} == before
 
 
+@pytest.mark.parametrize("after", [4, 45])
+def test_a_killed_command_draws_no_picture_twice(folder, root, tmp_path, after):
+    # Of the pictures that a teacher sees 2 × 16 are of its check, which comes first.
+    make_shards(folder, tmp_path / "whole")
+    with pytest.raises(KeyboardInterrupt):
+        make_shards(folder, root, teacher=Dies(after))
+    drawn = sum(len(read_rows_of(Address(root), p.stem)) for p in root.glob("index/*"))
+    teacher = Inverted()
+    make_shards(folder, root, teacher=teacher)
+    assert contents(root) == contents(tmp_path / "whole")
+    assert teacher.seen == 20 - drawn + (32 if after < 32 else 0)
+
+
 def test_photos_that_are_added_go_into_further_shards(folder, root):
     make_shards(folder, root)
     before, kept = pairs_of(root), contents(root / "shards")

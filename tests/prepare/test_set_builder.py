@@ -1,5 +1,8 @@
 import hashlib
 import json
+import os
+import signal
+import threading
 from dataclasses import replace
 from pathlib import Path
 
@@ -7,6 +10,7 @@ import numpy as np
 import pytest
 import torch
 from PIL import Image
+from tqdm import tqdm
 
 from distill.core.errors import DistillError
 from distill.core.process import processor
@@ -14,6 +18,7 @@ from distill.data import photo_table
 from distill.data.manifest import is_complete, manifest_at
 from distill.data.photos import Photo, find_photos
 from distill.models.teachers.teacher import Teacher
+from distill.prepare import pair_maker
 from distill.prepare.pair_maker import plan
 from support.labelling import MANIFEST, hashes, make
 from support.teachers import Inverted
@@ -375,6 +380,49 @@ def test_what_a_killed_run_left_aside_is_swept_and_nothing_else(folder, root):
     assert mine.exists()
     mine.unlink()
     assert hashes(root) == before
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs os.fork")
+@pytest.mark.parametrize(
+    ("module", "function", "calls", "pairs", "left"),
+    [
+        (pair_maker, "save_png", 4, 1, 0),  # between both pictures
+        (os, "replace", 9, 2, 1),  # after four other files: the third pair
+        (os, "replace", 3, 0, 1),  # photos.tsv: dataset.json alone is there
+        (os, "replace", 2, 0, 1),  # dataset.json itself, the very first file
+    ],
+)
+def test_a_killed_run_goes_on_to_the_same_bytes(
+    folder, root, tmp_path, monkeypatch, module, function, calls, pairs, left
+):
+    """By SIGKILL at the n-th call of a function: no handler of Python's has a chance."""
+    manifest, real, so_far = replace(MANIFEST, views=2), getattr(module, function), []
+
+    def counted(*args, **kwargs):
+        so_far.append(args)
+        if len(so_far) == calls:
+            os.kill(os.getpid(), signal.SIGKILL)
+        return real(*args, **kwargs)
+
+    noise(folder / "tiny.png", 0, (10, 10))
+    child = os.fork()
+    if not child:
+        try:
+            tqdm.set_lock(threading.RLock())  # its own is shared by forks, and dies locked
+            monkeypatch.setattr(module, function, counted)
+            make(folder, root, manifest)
+        finally:
+            os._exit(0)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == -signal.SIGKILL
+    assert len(list(root.glob("*/stylized/*.png"))) == pairs
+    assert len(list(root.rglob(".*.part"))) == left
+
+    teacher, checked = Inverted(), (root / "teacher.json").is_file()
+    make(folder, root, manifest, teacher)
+    make(folder, tmp_path / "uninterrupted", manifest)
+    assert hashes(root) == hashes(tmp_path / "uninterrupted")
+    labelled = len(list(root.glob("*/stylized/*.png"))) - pairs
+    assert teacher.seen == labelled + (0 if checked else 2 * 8)  # eight photos, mirrored too
 
 
 # Other manifests
