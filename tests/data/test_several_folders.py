@@ -46,9 +46,8 @@ def test_folders_of_one_name_get_a_number(tmp_path):
 @pytest.mark.parametrize(("train", "val"), [("aa", ""), ("ab", "a"), ("a", "a")])
 def test_a_folder_named_twice_is_refused(folders, train, val):
     at = dict(zip("abc", folders, strict=True))
-    with pytest.raises(DistillError, match="named twice") as error:
+    with pytest.raises(DistillError, match="named twice"):
         find_all([at[name] for name in train], [at[name] for name in val])
-    assert "\n" not in str(error.value)
 
 
 def test_a_missing_folder_is_named_with_its_setting(folders, tmp_path):

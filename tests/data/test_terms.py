@@ -387,11 +387,18 @@ def test_one_word_is_enough_for_a_style_picture(here):
     assert of_run(*words[:2], "style.licence=CC0", recipe="picture").commercial == "unknown"
 
 
-@pytest.mark.parametrize("folder", ["celeba", "CelebA-HQ/x", "p/lfw", "FFHQ_256", "p"])
-def test_one_licence_over_a_research_collection_is_asked_about(here, folder):
-    (here / folder).mkdir(parents=True)
-    (here / "p/mine/imagenet").mkdir(parents=True, exist_ok=True)
+@pytest.mark.parametrize("folder", ["CelebA-HQ/x", "p/lfw", "FFHQ_256", "p"])
+def test_collections_for_research_are_known_by_their_names(here, folder):
+    (here / "p/mine/imagenet").mkdir(parents=True)
     (here / "p/mine/imagenet/a.jpg").touch()
+    card = compose.load("prepare", [f"photos={folder}", "style=toon", "card.licence=CC0"], Prepare)
+    with pytest.raises(DistillError, match=r"card.licence=CC0: .* for research only; state in .*"):
+        terms.check_stated(card.card, card)
+
+
+def test_one_licence_over_a_research_collection_is_asked_about(here):
+    folder = "celeba"
+    (here / folder).mkdir()
 
     def check(word: str, photos: str, more: str = "style=toon") -> None:
         said = f"photos={photos}"

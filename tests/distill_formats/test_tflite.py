@@ -40,9 +40,8 @@ def test_its_output_is_that_of_pytorch(source, tmp_path):
 
 @absent
 def test_says_how_to_get_the_converter(source, tmp_path):
-    with pytest.raises(DistillError, match=r"needs litert-torch; .*tflite\.python=ENV") as caught:
+    with pytest.raises(DistillError, match=r"needs litert-torch; .*tflite\.python=ENV"):
         TfLite().convert(source, tmp_path)
-    assert "\n" not in str(caught.value)
 
 
 @absent

@@ -99,7 +99,6 @@ def test_any_size(tmp_path):
 def message(path: Path | None) -> str:
     with pytest.raises(DistillError) as error:
         CycleGANTeacher(path)
-    assert "\n" not in str(error.value)
     return str(error.value)
 
 

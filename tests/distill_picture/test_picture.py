@@ -71,9 +71,8 @@ def test_a_style_picture_of_no_use(name, made, said, tmp_path, monkeypatch):
         Path(name).write_bytes(made)
     elif made:
         Image.new("1" if made[0] > 999 else "RGB", made).save(name)
-    with pytest.raises(DistillError, match=said) as error:
+    with pytest.raises(DistillError, match=said):
         style_pictures(settings(f"style_image={name}"))
-    assert "\n" not in str(error.value)
 
 
 def test_weights_are_one_for_each_picture():

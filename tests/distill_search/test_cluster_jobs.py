@@ -17,7 +17,6 @@ from distill_search import jobs as processes
 from distill_search import study_sweep
 from distill_search.jobs import ClusterJob, ClusterJobs, OnNode
 from distill_search.settings import SubmititLauncher
-from support import stand_training
 from support.stand_training import FATAL, Stand
 
 pytest.importorskip("submitit")
@@ -30,11 +29,8 @@ WAITS = (
 
 
 @pytest.fixture(autouse=True)
-def _elsewhere(tmp_path, monkeypatch):
+def _elsewhere(tmp_path, monkeypatch, stand_ins):
     monkeypatch.chdir(tmp_path)
-    paths = [str(Path(stand_training.__file__).parents[1]), *sys.path]
-    monkeypatch.setenv("PYTHONPATH", os.pathsep.join(paths))
-    monkeypatch.setattr(processes, "command", stand_training.command)
 
 
 def launcher(*words: str) -> SubmititLauncher:

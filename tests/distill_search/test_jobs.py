@@ -13,7 +13,6 @@ from distill.config.multirun import Outcome
 from distill.core.errors import INTERRUPTED, DistillError
 from distill_search import jobs
 from distill_search.settings import Launcher
-from support import stand_training
 from support.stand_training import FATAL, Stand
 
 
@@ -142,14 +141,6 @@ def test_the_command_of_one_job_is_the_typed_one_without_its_launcher(monkeypatc
 
 
 # As typed, with a stand-in for the training
-
-
-@pytest.fixture
-def stand_ins(monkeypatch):
-    """Processes train with the stand-in."""
-    paths = [str(Path(stand_training.__file__).parents[1]), *sys.path]
-    monkeypatch.setenv("PYTHONPATH", os.pathsep.join(paths))
-    monkeypatch.setattr(jobs, "command", stand_training.command)
 
 
 def summed() -> list[dict[str, str]]:

@@ -330,10 +330,7 @@ def test_trials_that_fall_behind_are_cut_short(pruner):
 
 
 @pytest.fixture
-def stand_ins(monkeypatch):
-    """Processes train with the stand-in."""
-    paths = [str(Path(stand_training.__file__).parents[1]), *sys.path]
-    monkeypatch.setenv("PYTHONPATH", os.pathsep.join(paths))
+def trial_stand_ins(stand_ins, monkeypatch):
     monkeypatch.setattr(trial_loop, "command", stand_training.command)
 
 
@@ -414,7 +411,7 @@ def test_a_database_whose_tables_several_make_at_once_is_opened_by_all(tmp_path)
 
 @pytest.mark.campaign
 @pytest.mark.parametrize("folders", [["here", "here"], ["here", "there"]])
-@pytest.mark.usefixtures("stand_ins")
+@pytest.mark.usefixtures("trial_stand_ins")
 def test_two_searches_at_once_share_a_database(folders):
     """Both take trials, as many as were asked for in all, and none is taken twice."""
     storage = f"search.storage=sqlite:///{Path.cwd()}/study.db"

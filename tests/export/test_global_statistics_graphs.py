@@ -17,13 +17,12 @@ from distill.export.onnx import OnnxExporter, parity
 from distill.export.whole_picture import Thumbnailed
 from distill.metrics.complexity import graph_macs
 from distill.metrics.similarity import psnr
-from distill.models.batchnorm import fold_batchnorm
 from distill.models.students.decoders.detail import Detail
 from distill.models.students.decoders.nnconv import NNConv
-from distill.models.students.encoder import MobileNetV2Encoder
-from distill.models.students.student import Student, global_statistics
+from distill.models.students.student import Student
 from support.export_photos import output_of
 from support.export_trials import astronaut, difference
+from support.statistics_students import statistics_student
 
 STATISTICS = {"GlobalAveragePool"}
 
@@ -31,17 +30,7 @@ STATISTICS = {"GlobalAveragePool"}
 @pytest.fixture(scope="module", params=[Detail, NNConv])
 def student(request, lively):
     """A folded one, small, whose statistics change the picture."""
-    torch.manual_seed(4)
-    encoder = MobileNetV2Encoder(0.35, weights="none")
-    decoder = request.param(encoder.channels, encoder.strides)
-    statistics = global_statistics(encoder, decoder)
-    for layer in [*statistics.gains, *statistics.biases]:
-        nn.init.normal_(layer.weight, std=0.02)
-    with torch.no_grad():  # a random network's logits are wild, and rounding errors with them
-        decoder.out.weight *= 0.2
-    folded = fold_batchnorm(lively(Student(encoder, decoder, statistics)))
-    assert isinstance(folded, Student)
-    return folded
+    return statistics_student(4, request.param, 0.02, lively)
 
 
 def picture(height: int, width: int) -> Tensor:

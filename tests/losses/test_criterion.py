@@ -166,9 +166,8 @@ def test_all_terms_count_where_nobody_says_how_far_the_run_is_and_in_evaluation(
 
 
 def test_terms_that_all_start_late_are_refused():
-    with pytest.raises(DistillError, match="every term starts late") as error:
+    with pytest.raises(DistillError, match="every term starts late"):
         Criterion({"sobel": Sobel()}, {"sobel": 1}, {"sobel": 0.5, "mse": 0.0})
-    assert "\n" not in str(error.value)
 
 
 def test_a_region_weighs_the_difference_in_terms_by_pixel():

@@ -67,6 +67,5 @@ def test_transparency_lies_over_white(term):
 @pytest.mark.usefixtures("no_downloads")
 @pytest.mark.parametrize(("kind", "name"), [(Style, "style"), (FeatureDistance, "features")])
 def test_missing_weights_say_what_to_do(kind, name):
-    with pytest.raises(DistillError, match=rf"loss.weights.{name}: .*vgg16.*{name}=0") as error:
+    with pytest.raises(DistillError, match=rf"loss.weights.{name}: .*vgg16.*{name}=0"):
         kind("vgg16")
-    assert "\n" not in str(error.value)

@@ -65,7 +65,6 @@ def test_a_wrong_decoder(name, said):
     with pytest.raises(DistillError) as error:
         student(name)
     assert str(error.value).startswith(f"decoder.build._target_={PARTS}.{name}: {said}")
-    assert "\n" not in str(error.value)
 
 
 def test_an_encoder_that_does_not_say_what_it_gives():
@@ -85,4 +84,3 @@ def test_a_wrong_teacher(name, arguments, said):
     with pytest.raises(DistillError) as error:
         teacher(name, **arguments)
     assert said in str(error.value)
-    assert "\n" not in str(error.value)

@@ -6,35 +6,22 @@ import pytest
 import torch
 from PIL import Image
 from skimage import data
-from torch import nn
 
 from distill.core.errors import DistillError
 from distill.core.onnx_files import split_at_summary
 from distill.export.onnx import OnnxExporter
-from distill.models.batchnorm import fold_batchnorm
-from distill.models.students.decoders.detail import Detail
-from distill.models.students.encoder import MobileNetV2Encoder
 from distill.models.students.global_statistics import thumbnail_of
-from distill.models.students.student import Student, global_statistics
+from distill.models.students.student import Student
 from distill.stylize import render
 from distill.stylize.onnx_student import OnnxStudent
 from distill.stylize.stylizing import open_student
 from distill_video.smoothing import SmoothSummary
+from support.statistics_students import statistics_student
 
 
 @pytest.fixture(scope="module")
 def network():
-    torch.manual_seed(0)
-    encoder = MobileNetV2Encoder(0.35, "none")
-    decoder = Detail(encoder.channels, encoder.strides)
-    statistics = global_statistics(encoder, decoder)
-    for layer in [*statistics.gains, *statistics.biases]:
-        nn.init.normal_(layer.weight, std=0.1)
-    with torch.no_grad():
-        decoder.out.weight *= 0.2
-    folded = fold_batchnorm(Student(encoder, decoder, statistics))
-    assert isinstance(folded, Student)
-    return folded
+    return statistics_student()
 
 
 @pytest.fixture(scope="module", params=["dynamic", "static", "apart"])
