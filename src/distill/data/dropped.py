@@ -57,16 +57,7 @@ def drop_list(
     known = {photo.pair_name: (photo.key, photo.folder) for photo in photos}
     gone = rows.keys() - known.keys()  # their files are
     known |= {pair: (literal_eval(rows[pair].key), rows[pair].folder) for pair in gone}
-    meanings: dict[str, set[str]] = {line: set() for line in (*kept, *drop, *restore)}
-    folders = [line for line in meanings if line.endswith("/")]
-    for pair, (key, folder) in known.items():
-        inside = key.removeprefix(f"{folder}/") if folder else key
-        above = {line for line in folders if key.startswith(line) or inside.startswith(line)}
-        for line in above | ({key, inside, inside.rpartition("/")[2]} & meanings.keys()):
-            meanings[line].add(pair)
-    for line in meanings:
-        if line.endswith(".png") and ((pair := pair_of(line)) in known or pair in pairs):
-            meanings[line].add(pair)
+    meanings = _meanings((*kept, *drop, *restore), known, pairs)
 
     def named(lines: Iterable[str]) -> set[str]:
         return {pair for line in lines for pair in meanings[line]}
@@ -99,6 +90,23 @@ def drop_list(
     unknown = [line for line in (*drop, *restore) if not meanings[line]]
     new = {pair: known[pair][0] if pair in known else pair for pair in sorted(out - before)}
     return DropList(lines, out, new, unknown, restored - out)
+
+
+def _meanings(
+    lines: Iterable[str], known: Mapping[str, tuple[str, str]], pairs: Collection[str]
+) -> dict[str, set[str]]:
+    """The pair names that each line means: of photos, `known` by key and folder, and of pairs."""
+    meanings: dict[str, set[str]] = {line: set() for line in lines}
+    folders = [line for line in meanings if line.endswith("/")]
+    for pair, (key, folder) in known.items():
+        inside = key.removeprefix(f"{folder}/") if folder else key
+        above = {line for line in folders if key.startswith(line) or inside.startswith(line)}
+        for line in above | ({key, inside, inside.rpartition("/")[2]} & meanings.keys()):
+            meanings[line].add(pair)
+    for line in meanings:
+        if line.endswith(".png") and ((pair := pair_of(line)) in known or pair in pairs):
+            meanings[line].add(pair)
+    return meanings
 
 
 def copies(photos: Iterable[Photo], lines: Iterable[str]) -> dict[Photo, str]:

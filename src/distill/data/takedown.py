@@ -125,9 +125,9 @@ def note_published(path: Path, where: str, runs: Path = Path("runs")) -> None:
     """Remember where a set, or a run's student, was pushed to: in its folder; of a student's file
     in that of the run that it lies in, or that has the same file."""
     folder = path if path.is_dir() else next(_lineage(path.absolute().parent), (None,))[0]
-    for config in sorted(runs.rglob("config.yaml")) if folder is None else ():
-        if folder is None and copies(_networks(config.parent), [content_line(path)]):
-            folder = config.parent
+    if folder is None:
+        line, every = content_line(path), sorted(runs.rglob("config.yaml"))
+        folder = next((c.parent for c in every if copies(_networks(c.parent), [line])), None)
     if folder is not None:
         _write(folder / PUBLISHED, [*read_dropped(folder / PUBLISHED), where])
 
