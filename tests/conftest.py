@@ -9,12 +9,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
-from kept_yaml import keep_read_files
+from kept_yaml import keep_compositions, keep_read_files
 from PIL import Image
 from torch import nn
 
 ROOT = Path(__file__).resolve().parents[1]
 keep_read_files()
+keep_compositions()
 
 
 def pytest_collection_finish():

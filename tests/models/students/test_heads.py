@@ -33,9 +33,10 @@ HEADS = {
     "predicted": {"_target_": "distill.models.students.heads.PredictedPaletteHead", "count": 4},
 }
 # All heads in the profiles with most and fewest operators; `transposed` gives the summary apart.
-IN_FILES = [(head, profile) for head in HEADS for profile in ("global", "strict")]
-IN_FILES.remove(("predicted", "strict"))  # predicted inks need operators that only `global` has
-IN_FILES.append(("palette", "transposed"))
+IN_FILES = [*((head, "global") for head in HEADS), ("palette", "strict"), ("palette", "transposed")]
+IN_FILES += [  # predicted inks need operators that only `global` has
+    pytest.param(head, "strict", marks=pytest.mark.slow) for head in ("two", "layers", "coloured")
+]
 ENCODER = {
     "_target_": "distill.models.students.encoder.MobileNetV2Encoder",
     "width": 0.25,
