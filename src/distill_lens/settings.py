@@ -72,6 +72,7 @@ class Lens(TakesOnnxFiles):
     open: bool = setting("show the page in the browser")
     takedown: TakedownSettings = field(default_factory=TakedownSettings)
     rate: Annotated[float, Field(gt=0, le=60)] = setting("drawing mode: pictures per second")
-    line: Annotated[float, Field(ge=1, le=8)] = setting(
-        "drawing mode: width of the pen in the network's pixels"
+    line: Annotated[float, Field(ge=1, le=8)] | None = setting(
+        "drawing mode: width of the pen in the network's pixels; null: 3 of 256, as the sketches "
+        "of distill.prepare"
     )

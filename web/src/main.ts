@@ -142,7 +142,6 @@ class Page {
     const tell = (backend: Backend) => this.tell(backend);
     const back = (choice: Choice) => this.mark("sketch", choice);
     this.sketchView = new SketchView(this.engine, tell, back, student, this.manifest);
-    $("wear-sticker").hidden = !this.chosen.photo;
     $("wear-sticker").addEventListener("click", () => void this.wearSticker());
   }
 
@@ -180,6 +179,7 @@ class Page {
   private list(): void {
     const students = this.manifest.students.filter(({ kind }) => kind === this.kind);
     listStyles(students, this.chosen[this.kind]!, (student) => this.choose(student));
+    $("styles").hidden = this.kind === "sketch" && students.length < 2;
   }
 
   private busy(): boolean {

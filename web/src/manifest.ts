@@ -33,9 +33,9 @@ export interface Manifest {
   /** What is shown first; on a screen of a phone's shape the tall one. */
   example: string;
   example_tall: string;
-  /** Drawing mode: pictures a second, and width of the pen in the network's pixels. */
+  /** Drawing mode: pictures a second, and width of the pen in the network's pixels; null: as in distill.prepare's sketches. */
   rate: number;
-  line: number;
+  line: number | null;
 }
 
 export async function loadManifest(): Promise<Manifest> {

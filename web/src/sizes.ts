@@ -4,6 +4,7 @@ import type { Student } from "./manifest";
 
 const ascending = (a: number, b: number) => a - b;
 const SIZES = [128, 192, 256, 320, 384, 512];
+const LEAST = 192; // that is chosen by itself: below, styles look like something else
 const LARGER = [640, 768, 1024]; // of a student that is right there, too
 
 /** Pixels of the long side up to which distill.stylize draws a picture at its own size. */
@@ -25,5 +26,6 @@ export function sizesOf({ fixed, side, told }: Student): number[] {
 
 /** What chooses one for a student, beginning with `side`; `screen` gives the side that fills the screen. */
 export function automatic(student: Student, side: number, screen: () => number): AutoSize {
-  return new AutoSize(sizesOf(student), side, student.colours_at, screen, (pixels) => stillSide(student, pixels));
+  const sizes = sizesOf(student).filter((each) => student.fixed || each >= LEAST);
+  return new AutoSize(sizes, side, student.colours_at, screen, (pixels) => stillSide(student, pixels));
 }

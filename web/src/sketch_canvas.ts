@@ -1,7 +1,7 @@
 /** The paper: pointer or keys to strokes, and the strokes on the screen. */
 import { $ } from "./dom";
 import { KeyboardPen } from "./keyboard_pen";
-import { drawOutline } from "./outline";
+import { drawOutline, faceLines } from "./outline";
 import { drawMark, Sketch, type Mark, type Stroke } from "./strokes";
 
 const ERASER = 8; // times the pen's width
@@ -19,12 +19,14 @@ export class SketchCanvas {
     end: () => this.end(),
   });
 
-  /** `side` of the paper and `width` of the pen are in the network's pixels. */
+  /** `side` of the paper and `width` of the pen are in the network's pixels. An example is drawn on it. */
   constructor(
     private readonly changed: () => void,
     public side: number,
     public width: number,
   ) {
+    const points = faceLines().map((line) => line.map((share) => share * side));
+    this.sketch.marks = points.map((each) => ({ points: each, width, erase: false }));
     this.paper.addEventListener("pointerdown", (event) => this.press(event));
     this.paper.addEventListener("pointermove", (event) => this.drag(event));
     for (const end of ["pointerup", "pointercancel", "lostpointercapture"])

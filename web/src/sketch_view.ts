@@ -9,6 +9,8 @@ import { encoded, saveFile, stamped } from "./save";
 import { SketchCanvas } from "./sketch_canvas";
 import { strings } from "./strings";
 
+const LINE = 3 / 256; // width of a line, of the side: that of distill.prepare's sketches
+
 export class SketchView {
   readonly meter = new Meter($("sketch-meter"));
   private readonly canvas: SketchCanvas;
@@ -25,13 +27,14 @@ export class SketchView {
     private readonly onBackend: (backend: Backend) => void,
     show: (choice: Choice) => void,
     private wanted: Student,
-    manifest: Manifest,
+    private readonly manifest: Manifest,
   ) {
     this.pause = 1000 / manifest.rate;
     this.chosen = new ChosenStudent(engine, () => this.follow(), show);
-    this.canvas = new SketchCanvas(() => this.again(), shortSide(wanted), manifest.line);
+    const side = shortSide(wanted);
+    this.canvas = new SketchCanvas(() => this.again(), side, this.line(side));
     this.connect();
-    this.setWidth(manifest.line);
+    this.setWidth(this.line(side));
     this.refresh();
   }
 
@@ -60,12 +63,12 @@ export class SketchView {
     const { side } = this.chosen.now!;
     this.canvas.sketch.rescale(side / this.canvas.side);
     this.canvas.side = side;
+    this.setWidth(this.line(side));
     this.again();
   }
 
   private connect(): void {
-    $("pen").addEventListener("click", () => this.setErasing(false));
-    $("eraser").addEventListener("click", () => this.setErasing(true));
+    $("eraser").addEventListener("click", () => this.toggleEraser());
     $("undo").addEventListener("click", () => this.canvas.change((sketch) => sketch.undo()));
     $("redo").addEventListener("click", () => this.canvas.change((sketch) => sketch.redo()));
     $("clear").addEventListener("click", () => this.canvas.change((sketch) => sketch.clear()));
@@ -86,10 +89,14 @@ export class SketchView {
     this.canvas.change((sketch) => (redo ? sketch.redo() : sketch.undo()));
   }
 
-  private setErasing(on: boolean): void {
-    this.canvas.erasing = on;
-    pressed($("eraser"), on);
-    pressed($("pen"), !on);
+  private toggleEraser(): void {
+    this.canvas.erasing = !this.canvas.erasing;
+    pressed($("eraser"), this.canvas.erasing);
+  }
+
+  /** Width of the pen where the network has that side. */
+  private line(side: number): number {
+    return this.manifest.line ?? LINE * side;
   }
 
   private setWidth(width: number): void {
@@ -125,7 +132,10 @@ export class SketchView {
     $<HTMLButtonElement>("redo").disabled = !redoable;
     $<HTMLButtonElement>("clear").disabled = empty;
     $<HTMLButtonElement>("save-sticker").disabled = empty || !this.made;
-    $<HTMLButtonElement>("wear-sticker").disabled = empty || !this.made || this.wanted.channels !== 4;
+    const wear = $<HTMLButtonElement>("wear-sticker");
+    wear.hidden = this.wanted.channels !== 4 || !this.manifest.students.some(({ kind }) => kind === "photo");
+    wear.disabled = empty || !this.made;
+    this.sticker.parentElement!.classList.toggle("clear", this.wanted.channels === 4);
     $("hint").hidden = !empty;
     this.sticker.hidden = empty;
   }
@@ -164,7 +174,6 @@ export class SketchView {
     this.meter.add(result.times, true);
     this.chosen.ran(choice);
     this.made = student.name;
-    label($("sketch-caption"), student.name);
     this.refresh();
   }
 }

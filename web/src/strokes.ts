@@ -27,12 +27,12 @@ export class Sketch {
     return stroke;
   }
 
-  /** Lay a picture over the whole paper, as large as it goes without cutting. */
+  /** A picture in the place of what was drawn, as large as it goes without cutting. */
   paste(picture: ImageBitmap, side: number): void {
     const scale = side / Math.max(picture.width, picture.height);
     const [width, height] = [picture.width * scale, picture.height * scale];
     const box = { left: (side - width) / 2, top: (side - height) / 2, width, height };
-    this.become([...this.marks, { picture, ...box }]);
+    this.become([{ picture, ...box }]);
   }
 
   /** Take back the last stroke, picture or clear. */

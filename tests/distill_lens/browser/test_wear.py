@@ -212,6 +212,7 @@ def test_what_cannot_be_worn_is_said_in_a_line(visit):
 def test_what_is_sketched_is_worn_under_the_camera(visit):
     at = visit("?compare=0&style=negative&sketch=pencil", camera=True)
     at.page.click("#view-sketch")
+    at.page.click("#clear")
     assert at.page.is_disabled("#wear-sticker")
     box = at.page.locator("#paper").bounding_box()
     at.page.mouse.move(box["x"] + 60, box["y"] + 60)

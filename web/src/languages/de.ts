@@ -185,11 +185,9 @@ export const germanPage: PageWords = {
   "Your sketch": "Ihre Skizze",
   "Draw with mouse, finger or pen. By keyboard: the arrow keys move the pen, with Shift further; Space puts it down and lifts it.":
     "Zeichnen Sie mit Maus, Finger oder Stift. Mit der Tastatur: Die Pfeiltasten bewegen den Stift, mit Umschalt weiter; die Leertaste setzt ihn auf und hebt ihn ab.",
-  "your lines": "Ihre Striche",
   "The picture made of your lines": "Das Bild aus Ihren Strichen",
-  "Draw on the left, or trace the outline.": "Zeichnen Sie links, oder ziehen Sie den Umriss nach.",
+  "Draw on the paper, or trace the outline.": "Zeichnen Sie aufs Papier, oder ziehen Sie den Umriss nach.",
   "Sketch tools": "Zeichengeräte",
-  Pen: "Stift",
   Eraser: "Gummi",
   Undo: "Zurück",
   Redo: "Wieder",

@@ -185,11 +185,9 @@ export const spanishPage: PageWords = {
   "Your sketch": "Su dibujo",
   "Draw with mouse, finger or pen. By keyboard: the arrow keys move the pen, with Shift further; Space puts it down and lifts it.":
     "Dibuje con ratón, dedo o lápiz. Con el teclado: las flechas mueven el lápiz, con Mayús más lejos; la barra espaciadora lo apoya y lo levanta.",
-  "your lines": "sus líneas",
   "The picture made of your lines": "La imagen hecha de sus líneas",
-  "Draw on the left, or trace the outline.": "Dibuje a la izquierda, o calque el contorno.",
+  "Draw on the paper, or trace the outline.": "Dibuje en el papel, o calque el contorno.",
   "Sketch tools": "Útiles de dibujo",
-  Pen: "Lápiz",
   Eraser: "Goma",
   Undo: "Deshacer",
   Redo: "Rehacer",

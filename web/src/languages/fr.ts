@@ -182,11 +182,9 @@ export const frenchPage: PageWords = {
   "Your sketch": "Votre croquis",
   "Draw with mouse, finger or pen. By keyboard: the arrow keys move the pen, with Shift further; Space puts it down and lifts it.":
     "Dessinez à la souris, au doigt ou au stylet. Au clavier : les flèches déplacent le crayon, plus loin avec Maj ; Espace le pose et le lève.",
-  "your lines": "vos traits",
   "The picture made of your lines": "L'image faite de vos traits",
-  "Draw on the left, or trace the outline.": "Dessinez à gauche, ou suivez le contour.",
+  "Draw on the paper, or trace the outline.": "Dessinez sur le papier, ou suivez le contour.",
   "Sketch tools": "Outils de croquis",
-  Pen: "Crayon",
   Eraser: "Gomme",
   Undo: "Annuler",
   "Undo (Ctrl+Z)": "Annuler (Ctrl+Z)",

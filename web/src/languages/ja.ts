@@ -181,11 +181,9 @@ export const japanesePage: PageWords = {
   "Your sketch": "あなたのスケッチ",
   "Draw with mouse, finger or pen. By keyboard: the arrow keys move the pen, with Shift further; Space puts it down and lifts it.":
     "マウス、指、ペンで描きます。キーボードでは矢印キーでペンを動かし（Shift で大きく）、スペースキーで下ろしたり上げたりします。",
-  "your lines": "あなたの線",
   "The picture made of your lines": "線からできた画像",
-  "Draw on the left, or trace the outline.": "左に描くか、輪郭をなぞってください。",
+  "Draw on the paper, or trace the outline.": "紙に描くか、輪郭をなぞってください。",
   "Sketch tools": "描く道具",
-  Pen: "ペン",
   Eraser: "消しゴム",
   Undo: "戻す",
   Redo: "やり直す",

@@ -182,11 +182,9 @@ export const portuguesePage: PageWords = {
   "Your sketch": "Seu esboço",
   "Draw with mouse, finger or pen. By keyboard: the arrow keys move the pen, with Shift further; Space puts it down and lifts it.":
     "Desenhe com mouse, dedo ou caneta. Pelo teclado: as setas movem a caneta, com Shift para mais longe; Espaço a baixa e a levanta.",
-  "your lines": "seus traços",
   "The picture made of your lines": "A imagem feita de seus traços",
-  "Draw on the left, or trace the outline.": "Desenhe à esquerda, ou siga o contorno.",
+  "Draw on the paper, or trace the outline.": "Desenhe no papel, ou siga o contorno.",
   "Sketch tools": "Ferramentas de esboço",
-  Pen: "Caneta",
   Eraser: "Borracha",
   Undo: "Desfazer",
   "Undo (Ctrl+Z)": "Desfazer (Ctrl+Z)",

@@ -180,11 +180,9 @@ export const chinesePage: PageWords = {
   "Your sketch": "你的草图",
   "Draw with mouse, finger or pen. By keyboard: the arrow keys move the pen, with Shift further; Space puts it down and lifts it.":
     "用鼠标、手指或笔绘画。用键盘：方向键移动笔，按住 Shift 移得更远；空格键落笔和提笔。",
-  "your lines": "你的线条",
   "The picture made of your lines": "由你的线条生成的图片",
-  "Draw on the left, or trace the outline.": "在左边画，或沿轮廓描。",
+  "Draw on the paper, or trace the outline.": "在纸上画，或沿轮廓描。",
   "Sketch tools": "绘画工具",
-  Pen: "笔",
   Eraser: "橡皮",
   Undo: "撤销",
   "Undo (Ctrl+Z)": "撤销（Ctrl+Z）",
