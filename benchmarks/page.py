@@ -63,6 +63,8 @@ self.onmessage = async ({ data: { module, parts, file, width, height } }) => {
   }
 };
 """
+UNFOLDED = """addEventListener("DOMContentLoaded", () =>
+  document.querySelectorAll(".group").forEach((group) => (group.open = true)));"""
 START = """(given) => {
   window.alone?.terminate();
   window.runs = 0;
@@ -81,6 +83,7 @@ def main() -> None:
         browser = playwright.chromium.launch(executable_path=chromium(), args=flags)
         print(f"Chromium {browser.version}\n")
         page = browser.new_context(permissions=["camera"]).new_page()
+        page.add_init_script(UNFOLDED)
         if options.watch:
             watch(page, url, options)
         elif options.builds:
