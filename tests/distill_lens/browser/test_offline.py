@@ -88,6 +88,8 @@ def test_after_one_visit_it_works_without_a_network_and_with_threads(come, folde
     assert at.page.evaluate("document.querySelector('#styles input:checked').value") == "hayao"
     at.page.check("input[value=negative]", force=True)
     at.wait("document.getElementById('tag').textContent === 'negative'")
+    at.page.click("#view-sketch")
+    at.wait("!document.getElementById('save-sticker').disabled")
     assert at.text("message") == ""
     at.noise.clear()  # what the browser itself says of a server that has gone
 
