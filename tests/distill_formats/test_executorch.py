@@ -20,8 +20,9 @@ from distill.export.conversion import _make
 from distill.export.onnx import OnnxExporter
 from distill.export.snippets import snippets_of
 from distill_formats import executorch_profile
-from distill_formats.executorch import ExecuTorch, in_xnnpack
+from distill_formats.executorch import ExecuTorch
 from distill_formats.executorch_profile import PROFILE
+from distill_formats.xnnpack_graph import in_xnnpack
 from support.device_graphs import build, clean, picture, save, weight
 
 TORCH = torch.ops.aten
@@ -30,7 +31,7 @@ ABOUT = '{"style": "s", "version": "1"}'
 
 
 class Enlarging(nn.Module):
-    """Nearest ×2 and ×(3, 2), one by no whole number; transposed convolutions of three kinds."""
+    """Nearest ×2 and ×(3, 2), one by no whole number; transposed convolutions of four kinds."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -44,7 +45,8 @@ class Enlarging(nn.Module):
     def forward(self, photo: Tensor) -> Tensor:
         x = F.interpolate(self.wide(photo), scale_factor=2.0, mode="nearest")
         x = F.interpolate(torch.relu(x), scale_factor=(3.0, 2.0), mode="nearest")
-        return F.interpolate(self.lines(self.lapping(self.patches(x))), (97, 200), mode="nearest")
+        x = F.conv_transpose2d(self.lines(self.lapping(self.patches(x))), torch.ones(2, 2, 2, 2))
+        return F.interpolate(x, (97, 200), mode="nearest")
 
 
 def test_enlarging_in_operators_of_xnnpack_is_exact():
@@ -53,7 +55,84 @@ def test_enlarging_in_operators_of_xnnpack_is_exact():
     graph = in_xnnpack(torch.export.export(network, (photo,)).module(check_guards=False))
     used = [node.target for node in graph.graph.nodes if node.op == "call_function"]
     assert used.count(TORCH.upsample_nearest2d.vec) == 1
-    assert used.count(TORCH.conv_transpose2d.input) == 1
+    assert used.count(TORCH.conv_transpose2d.input) == 2
+    torch.testing.assert_close(graph(photo), network(photo), atol=1e-6, rtol=0)
+
+
+class Wide(nn.Module):
+    """Depthwise 9×9 with and without bias and 7×7; a 9×9 of stride 2, one that is no square."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.quartered = nn.Sequential(
+            nn.Conv2d(4, 4, 9, padding=4, groups=4),
+            nn.Conv2d(4, 4, 9, padding=4, groups=4, bias=False),
+            nn.Conv2d(4, 4, 7, padding=3, groups=4),
+        )
+        self.kept = nn.Sequential(
+            nn.Conv2d(4, 4, 9, 2, 4, groups=4),
+            nn.Conv2d(4, 4, (9, 3), padding=(4, 1), groups=4),
+            nn.Conv2d(4, 8, 9, padding=4, groups=4),
+        )
+
+    def forward(self, photo: Tensor) -> Tensor:
+        return self.kept(self.quartered(photo))
+
+
+def test_wide_depthwise_kernels_as_quarters_are_exact():
+    torch.manual_seed(0)
+    network, photo = Wide().eval(), torch.rand(2, 4, 6, 11)
+    graph = in_xnnpack(torch.export.export(network, (photo,)).module(check_guards=False))
+    sides = [each.shape[-2:] for name, each in graph.named_buffers() if each.dim() == 4]
+    assert sides == [(5, 5)] * 8 + [(4, 4)] * 4
+    used = [node.target for node in graph.graph.nodes if node.op == "call_function"]
+    assert used.count(TORCH.conv2d.default) == 4 * 3 + 3
+    torch.testing.assert_close(graph(photo), network(photo), atol=1e-6, rtol=0)
+
+
+class Headed(nn.Module):
+    """A last layer, and behind it what works by pixel, across rows, and on the whole picture."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.patches, self.gain = nn.ConvTranspose2d(3, 4, 2, 2), nn.Conv2d(3, 4, 1)
+        self.rows = nn.Parameter(torch.rand(1, 1, 10, 1))
+
+    def forward(self, photo: Tensor) -> Tensor:
+        gain = self.gain(photo.mean((2, 3), keepdim=True))
+        logits = gain * self.patches(photo) + gain
+        paint, bare = logits[:, :3].sigmoid(), torch.sigmoid(2.0 * logits[:, 3:])
+        return paint * bare / (1.0 + logits[:, :, :1, :1].mean()) + paint.flip(2) * self.rows
+
+
+def test_pixel_by_pixel_behind_the_last_layer_is_in_planes():
+    torch.manual_seed(0)
+    network, photo = Headed().eval(), torch.rand(2, 3, 5, 7)
+    graph = in_xnnpack(torch.export.export(network, (photo,)).module(check_guards=False))
+    again = torch.export.export(graph, (photo,))
+    found = [n.meta["val"].ndim for n in again.graph.nodes if n.target is TORCH.sigmoid.default]
+    assert found == [3, 3]
+    torch.testing.assert_close(graph(photo), network(photo), atol=1e-6, rtol=0)
+
+
+class Computed(nn.Module):
+    """A convolution whose weight is computed, and a buffer that nothing uses."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.register_buffer("inks", torch.rand(2, 3))
+        self.register_buffer("unused", torch.ones(1), persistent=False)
+
+    def forward(self, photo: Tensor) -> Tensor:
+        return F.conv2d(photo, (self.inks[1:] - self.inks[:1])[..., None, None], self.inks[0, :1])
+
+
+def test_computed_weights_are_constants():
+    network, photo = Computed().eval(), torch.rand(1, 3, 4, 4)
+    graph = in_xnnpack(torch.export.export(network, (photo,)).module(check_guards=False))
+    used = [node.target for node in graph.graph.nodes if node.op == "call_function"]
+    assert used == [TORCH.conv2d.default]
+    assert len([*graph.buffers()]) == 2
     torch.testing.assert_close(graph(photo), network(photo), atol=1e-6, rtol=0)
 
 
