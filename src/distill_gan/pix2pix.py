@@ -11,6 +11,7 @@ from torch import Tensor, nn
 
 from distill.core.arrays import over_white
 from distill.losses.feature_distance import FeatureDistance
+from distill.losses.phases import Phases
 from distill.metrics.similarity import psnr, ssim
 from distill_gan import gan_training
 from distill_gan.adversarial import distance
@@ -25,10 +26,10 @@ class Pix2Pix(AdversarialModule):
 
     The discriminator takes photo and target, or photo and output, as channels of one picture. `l1`
     is the weight of the difference to the target, in the paper's range of [-1, 1], `features` that
-    of the `feature_distance`. `parts` are boxes (left, top, right, bottom) as shares of the
-    picture, such as eyes and mouth where faces are cropped alike: each, enlarged to half the
-    picture's side, has a discriminator of `part_discriminators`, and its difference counts too.
-    `shared` are the arguments of `AdversarialModule`.
+    of the `feature_distance`, `phases` that of `Phases`. `parts` are boxes (left, top, right,
+    bottom) as shares of the picture, such as eyes and mouth where faces are cropped alike: each,
+    enlarged to half the picture's side, has a discriminator of `part_discriminators`, and its
+    difference counts too. `shared` are the arguments of `AdversarialModule`.
     """
 
     monitor = "val/l1"
@@ -40,6 +41,7 @@ class Pix2Pix(AdversarialModule):
         l1: float = 100.0,
         features: float = 0.0,
         feature_distance: nn.Module | None = None,
+        phases: float = 0.0,
         parts: Sequence[Box] = (),
         part_discriminators: Sequence[nn.Module] = (),
         **shared: Any,
@@ -49,6 +51,7 @@ class Pix2Pix(AdversarialModule):
         self.generator = generator.to(memory_format=torch.channels_last)
         self.discriminator, self.l1 = discriminator, l1
         self.features, self.feature_distance = features, feature_distance
+        self.phases, self.phase_distance = phases, Phases()
         self.strict_loading = False  # no checkpoint holds the frozen VGG
         self.parts, self.part_discriminators = parts, nn.ModuleList(part_discriminators)
 
@@ -93,6 +96,9 @@ class Pix2Pix(AdversarialModule):
             if self.feature_distance is not None:
                 values["features"] = self.feature_distance(output, target)
                 loss = loss + self.features * values["features"]
+            if self.phases:
+                values["phases"] = self.phase_distance(output, target)
+                loss = loss + self.phases * values["phases"]
             step(loss)
 
         # `fooled`, the adversarial loss, is a column of metrics.csv: its name stays.
@@ -139,6 +145,7 @@ def pix2pix_module(settings: Pix2PixTrain) -> Pix2Pix:
         l1=settings.l1,
         features=settings.features,
         feature_distance=features,
+        phases=settings.phases,
         parts=settings.parts,
         part_discriminators=parts,
         **gan_training.common(settings),

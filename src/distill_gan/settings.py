@@ -120,6 +120,10 @@ class Pix2PixTrain(Adversarial):
     style_backbone: Literal["auto", "vgg16", "vgg19_relu3_1"] = setting(
         "VGG of it; auto: the one whose weights exist", default="auto"
     )
+    phases: NonNegativeFloat = setting(
+        "weight against the grid of generator=student, which writes squares of 2×2 pixels",
+        default=0.0,
+    )
     parts: tuple[Box, ...] = setting(
         "boxes [left,top,right,bottom], as shares of the picture, that have discriminators of "
         "their own and count twice: eyes and mouth where faces are cropped alike",

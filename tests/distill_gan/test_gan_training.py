@@ -303,7 +303,8 @@ def test_a_part_counts_again_and_has_a_discriminator_of_its_own():
 
 def test_a_run_starts_with_the_networks_of_another(folders, monkeypatch, capsys):
     monkeypatch.setattr(pix2pix, "FeatureDistance", lambda *_, **__: Doubled())
-    wide = [*PIX2PIX, "data.size=64", "data.crop_size=64", "parts=[[0,0,1,0.5]]", "features=3"]
+    wide = [*PIX2PIX, "data.size=64", "data.crop_size=64", "parts=[[0,0,1,0.5]]"]
+    wide += ["features=3", "phases=2"]
     assert run(train, *wide, *LENGTH, "run=first") == 0
     state = saved("first")["state_dict"]
     assert {name.split(".")[0] for name in state} == {
@@ -312,6 +313,7 @@ def test_a_run_starts_with_the_networks_of_another(folders, monkeypatch, capsys)
     with Path("runs/first/metrics.csv").open() as stream:
         logged = [row for row in csv.DictReader(stream) if row["train/features"]]
     assert float(logged[0]["train/features"]) == 2.0
+    assert float(logged[0]["train/phases"]) > 0
     start = "init=runs/first/checkpoints/last.ckpt"
     # A rate so low that the weights stay what they were.
     assert run(train, *wide, start, "trainer.max_steps=1", "lr=1e-30", "run=second") == 0
