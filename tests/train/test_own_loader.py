@@ -2,6 +2,7 @@
 
 import signal
 import threading
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -10,8 +11,11 @@ import torch
 from torch.utils.data import DataLoader, TensorDataset
 
 import distill
+from distill.config import compose
+from distill.config.settings.training import Train
 from distill.core.errors import DistillError
 from distill.data.datamodule import LoaderData
+from distill.train import recipes
 from distill_drawings.toon import Toon
 
 PHOTO = torch.rand(2, 3, 64, 64, generator=torch.Generator().manual_seed(1))
@@ -46,6 +50,12 @@ def test_bytes_become_pictures_and_photos_may_come_alone():
     torch.testing.assert_close(found["photo"], LEVELS / 255)
     torch.testing.assert_close(found["target"], 1 - LEVELS / 255)
     assert "target" not in batch_of(PHOTO)
+
+
+def test_a_recipe_that_trains_by_itself_takes_no_loader():
+    settings = compose.from_keywords("train", Train, {}, OWN)
+    with pytest.raises(DistillError, match=r"recipe=mylab\.Plain: takes no DataLoader"):
+        recipes.train(replace(settings, recipe="mylab.Plain"), LoaderData([PHOTO], [PHOTO]))
 
 
 @pytest.mark.parametrize(

@@ -11,6 +11,7 @@ import pytorch_lightning as pl
 
 from distill.config.registry import recipe_named
 from distill.config.settings.training import Train, Training
+from distill.core.errors import DistillError
 from distill.data.datamodule import LoaderData
 from distill.data.terms import check_stated, keep_terms_of_run
 from distill.runs.run_folder import Run
@@ -27,10 +28,15 @@ def train(
     `callbacks` are called besides those of the recipe, and what they raise ends the training.
     """
     check_stated(settings.licence, settings)
+    if data is not None and settings.recipe not in TRAIN:
+        raise DistillError(
+            f"recipe={settings.recipe}: takes no DataLoader; name its pictures in the settings"
+        )
     run, first = Run(Path(settings.runs) / settings.run, callbacks), is_rank_zero()
     begun = run.last.is_file()
     with run.alone() if first else nullcontext(), rank_zero_first(first, settings.trainer):
-        if data is not None and isinstance(settings, Train):
+        if data is not None:
+            assert isinstance(settings, Train)
             student_training.train(settings, run, first, data)
         else:
             into = TRAIN.get(settings.recipe) or recipe_named(settings.recipe).train
