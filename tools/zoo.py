@@ -6,7 +6,8 @@
 campaigns/zoo/NAME.yaml has the stages of a student, each a run of distill.train that starts from
 the one before, zoo-NAME-1, zoo-NAME-2 and so on, or the mean of the weights of two. A style
 without one is made by network.yaml, computed.yaml (a style without weights) or picture.yaml (a
-style picture of the package). Typed again, the command goes on where it was stopped. --steps 0.01
+style picture of the package); `faces` of the live page's drawing mode learns from sketches that
+distill.prepare makes first. Typed again, the command goes on where it was stopped. --steps 0.01
 rehearses with a hundredth of the steps. Where the recipe lists its photos
 (campaigns/zoo/photos.txt), others of DIR are left out; where DIR has none of these, all are taken.
 
@@ -52,6 +53,7 @@ from distill_picture.style_pictures import OURS
 
 ROOT = Path(__file__).resolve().parents[1]
 ZOO = ROOT / "src/distill/models/zoo"
+SKETCHES = ROOT / "src/distill_lens/sketches"
 NOTES = Path(__file__).with_name("zoo_notes.yaml")
 LARGEST_SHEET = 300_000  # bytes
 FIXED = f"export{STATIC}"  # folder of a run with the file of 256²
@@ -68,7 +70,8 @@ class Recipe:
     `stages` are words of distill.train, or `{mean: [1, 2]}`, the mean of the weights of two stages
     before; `words` go to each. `start` is the stage of another student whose weights the first
     begins with. `photos` and `test` are lists of photos.txt: what it learnt from and was scored on,
-    and, where only that is known, what it was scored on.
+    and, where only that is known, what it was scored on. `sketches` are words of distill.prepare
+    recipe=pix2pix: a sketch of every photo by each, all in one set.
     """
 
     name: str
@@ -77,6 +80,7 @@ class Recipe:
     start: dict[str, Any] | None = None
     photos: str | None = None
     test: str | None = None
+    sketches: Sequence[Sequence[str]] = ()
 
 
 def recipe(name: str) -> Recipe:
@@ -125,10 +129,58 @@ def ship_picture(run: Path, to: Path) -> None:
     put(facts, card.picture_page(facts), card.picture_sheet(run, facts), student, to)
 
 
+def ship_sketches(name: str, run: Path, to: Path) -> None:
+    """A run of recipe=pix2pix in half precision, scored, with samples of its test pictures."""
+    words = [f"run={run.name}", f"runs={run.parent}", "checkpoint=last"]
+    command("-m", "distill.export", *words, "formats=[onnx,onnx_fp16]")
+    command("-m", "distill.eval_fid", *words, "features=none")
+    report = json.loads((run / "export/report.json").read_text())
+    scores = json.loads((run / "eval/results.json").read_text())
+    export = {row["name"]: row["value"] for row in report["generator"]}
+    similarity = {key: row["value"] for key, row in scores["similarity"].items()}
+    kinds = ("PSNR (dB), generator", "SSIM, generator", "PSNR (dB), input")
+    db, ssim, sketch = (f"{similarity[f'{kind} to target']:.3g}" for kind in kinds)
+    terms, notes = report["terms"]["text"], (yaml.safe_load(NOTES.read_text()) or {})
+    facts = {"style": name, "export": export, "scores": similarity, "terms": terms}
+    page = f"""# {name}
+
+![sketch, output and photo, side by side]({name}.jpg)
+
+`python -m distill.lens`, Draw
+
+## What it is made from
+
+campaigns/zoo/{name}.yaml, by `make zoo STYLES={name}`
+
+## Terms
+
+{card.INHERITED.format(terms)}
+
+## How good it is
+
+{scores["pictures"]} sketches of persons it has not seen, to their photos: {db} dB, SSIM {ssim}
+(the sketches: {sketch} dB).
+
+## What it costs
+
+{export["MACs"]:,} MACs, {export["parameters"]:,} parameters
+
+## What still differs
+
+{notes.get(name, "Not looked at.").strip()}
+"""
+    samples = Image.open(run / "eval/contact_sheet.png").convert("RGB")
+    half = run / "export/generator_fp16.onnx"
+    put(facts, page, samples, half, SKETCHES if to == ZOO else to)
+
+
 def make(name: str, overrides: list[str], args: argparse.Namespace) -> None:
     """One student from photos to its card, each step by the command that users have."""
     this = recipe(name)
     settings, run = stages(this, overrides, args)
+    if this.sketches:
+        ship_sketches(name, run, args.to)
+        return
     if not (RECIPES / f"{name}.yaml").is_file():
         name = settings.style.name
     if settings.recipe == "picture":
@@ -161,12 +213,15 @@ def stages(
     runs: list[Path] = []
     start: Path | None = None
     folders = [Path(folder) for folder in args.photos.split(",")]
-    words = [f"photos=[{','.join(repr(str(folder)) for folder in folders)}]", *this.words]
+    photos = [f"photos=[{','.join(repr(str(folder)) for folder in folders)}]"]
     if this.photos and (left_out := others(folders, listed(this.photos))):
         drop = Path(f"runs/zoo-{this.name}-others.txt")
         drop.parent.mkdir(exist_ok=True)
         drop.write_text("".join(f"{key}\n" for key in left_out))
-        words.append(f"drop={drop}")
+        photos.append(f"drop={drop}")
+    if this.sketches:
+        photos = [f"data.root={sketch_set(this, photos)}"]
+    words = [*photos, *this.words]
     if this.test:
         others(folders, listed(this.test))  # says how many of its test photos are there
     if this.start:
@@ -186,6 +241,21 @@ def stages(
         settings = train([*every.values()])
         runs.append(Path(settings.runs) / settings.run)
     return settings, runs[-1]
+
+
+def sketch_set(this: Recipe, photos: list[str]) -> Path:
+    """The pairs of all kinds of sketches in one folder; those of a photo are on one side."""
+    whole = Path(f"data/sketches/zoo-{this.name}")
+    for number, words in enumerate(this.sketches):
+        part = whole.with_name(f"{whole.name}-{number}")
+        command("-m", "distill.prepare", "recipe=pix2pix", *photos, *words, f"data.root={part}")
+        for picture in part.glob("*/[AB]/*"):
+            place = whole / picture.relative_to(part)
+            place = place.with_name(f"{number}-{picture.name}")
+            place.parent.mkdir(parents=True, exist_ok=True)
+            shutil.copyfile(picture, place)
+        shutil.copyfile(part / "terms.json", whole / "terms.json")
+    return whole
 
 
 def mean(two: list[Path], number: int) -> Path:
@@ -209,10 +279,9 @@ def mean(two: list[Path], number: int) -> Path:
     return folder
 
 
-def train(typed: list[str]) -> Train:
+def train(typed: list[str]) -> Any:
     """A run, or what is left of it; gives its settings."""
     settings = compose.load("train", typed, schema_of)
-    assert isinstance(settings, Train)
     command("-m", "distill.train", *typed)
     return settings
 

@@ -30,6 +30,7 @@ from distill_lens.settings import Lens
 from distill_lens.webpage import ELEMENT, SUFFIX
 
 FIRST = "neon"  # of the package's own the most striking one: what a visitor sees first
+SKETCHES = Path(__file__).with_name("sketches")  # the package's own, for the drawing mode
 SIDE = 256  # of a network that takes any size: what students learn on
 
 
@@ -57,7 +58,10 @@ def choose_students(settings: Lens) -> list[PageStudent]:
     students = [_open(item, "photo", settings) for item in photo]
     if settings.students is None:  # those that may be used for anything first
         students.sort(key=lambda student: ("yes", "unknown", "no").index(student.terms.commercial))
-    students += [_open(item, "sketch", settings) for item in _items(settings.sketches)]
+    sketches = _items(settings.sketches)
+    if settings.sketches is settings.students is settings.run is None:
+        sketches = [str(path) for path in sorted(SKETCHES.glob("*.onnx"))]
+    students += [_open(item, "sketch", settings) for item in sketches]
     if settings.run is not None:
         best = run_folder.run_named(settings.run, settings.runs).checkpoint("best")
         name, network = Path(settings.run).name, open_student(best)

@@ -45,7 +45,10 @@ class Lens(TakesOnnxFiles):
         "students of the package by name, or .onnx, .ckpt and .safetensors files; null: all "
         "of the package and the run"
     )
-    sketches: Paths = setting("files of sketch-to-image students, for the drawing mode")
+    sketches: Paths | None = setting(
+        "files of sketch-to-image students, for the drawing mode; null: the package's, with all "
+        "students of it; []: none"
+    )
     run: PathText | None = setting("a trained run's best checkpoint")
     runs: PathText = setting("folder of all runs")
     output: Annotated[PathText, Field(min_length=1)] = setting(
