@@ -201,6 +201,16 @@ def test_photos_are_labelled_by_a_teacher_of_one_s_own(trained, monkeypatch, tmp
         assert (stylized == 255 - np.asarray(PIL.Image.open(photo))).all()
 
 
+@pytest.mark.parametrize("name", ["ink", "poster", "swirl"])
+def test_a_student_of_the_package_draws_as_its_file(name):
+    photo = torch.rand(1, 3, 256, 256, generator=torch.Generator().manual_seed(2))
+    session = onnxruntime.InferenceSession(zoo.static(name))
+    with torch.inference_mode():
+        output = distill.student_network(name)(photo).numpy()
+    (expected,) = session.run(None, {session.get_inputs()[0].name: photo.numpy()})
+    np.testing.assert_allclose(output, expected, atol=1e-4)
+
+
 def test_a_new_student_of_a_size_is_named_by_it():
     new = distill.student_network("small", encoder={"weights": "none"})
     macs = complexity.module_macs(new.student, 256) or 0

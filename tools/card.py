@@ -88,7 +88,11 @@ def picture_facts(run: Path, scores: Facts, speed: Facts, notes: dict[str, str])
     ms = {key: timed[f"ms{of}"] for key, of in (("value", ""), ("low", "_p5"), ("high", "_p95"))}
     return {
         "style": trained.style.name,
-        "settings": ["recipe=picture", f"style_image={trained.style_image}"],
+        "settings": [
+            "recipe=picture",
+            f"style_image={trained.style_image}",
+            f"student={trained.decoder.name.removeprefix('detail_')}",
+        ],
         "width": trained.encoder["width"],
         "decoder": trained.decoder.name,
         "training": stages(checkpoint),

@@ -69,10 +69,20 @@ def tensors_in_graph(path: Path) -> dict[str, Tensor]:
 
     BatchNorm is folded into them. Raises DistillError for a file that is no ONNX.
     """
-    # What the exporter computes of fixed tensors, as a palette, it names onnx::OPERATOR_NUMBER.
-    weights = (t for t in load_model(path).graph.initializer if not t.name.startswith("onnx::"))
-    arrays = ((t.name, numpy_helper.to_array(t)) for t in weights)
-    return usable({name: torch.from_numpy(values.copy()) for name, values in arrays}, path)
+    # What the exporter computes of fixed tensors, as a palette, it names onnx::OPERATOR_NUMBER, and
+    # constants by their place in the network, /head/Div_output_0.
+    graph = load_model(path).graph
+    arrays = {each.name: numpy_helper.to_array(each) for each in graph.initializer}
+    names = {name: name for name in arrays if not name.startswith(("onnx::", "/"))}
+    # A linear layer is a product with its weight, transposed and without its name, plus its bias.
+    products = {node.output[0]: node.input[1] for node in graph.node if node.op_type == "MatMul"}
+    for node in graph.node:
+        if node.op_type == "Add" and (product := {*node.input} & {*products}):
+            (bias,) = {*node.input} - product or {""}
+            if (weight := products[product.pop()]) in arrays and bias in names:
+                names[f"{bias.removesuffix('bias')}weight"] = weight
+                arrays[weight] = arrays[weight].T
+    return usable({n: torch.from_numpy(arrays[of].copy()) for n, of in names.items()}, path)
 
 
 def load_into(module: torch.nn.Module, path: str | Path) -> None:
