@@ -43,8 +43,9 @@ def pages() -> dict[Path, PurePosixPath]:
         "SECURITY.md": "security.md",
     }
     found |= {f"docs/{path.name}": path.name for path in (ROOT / "docs").glob("*.md")}
-    cards = (ROOT / "src/distill/models/zoo").glob("*.md")
-    found |= {f"src/distill/models/zoo/{path.name}": f"students/{path.name}" for path in cards}
+    for folder in ("src/distill/models/zoo", "src/distill_lens/sketches"):
+        cards = (ROOT / folder).glob("*.md")
+        found |= {f"{folder}/{path.name}": f"students/{path.name}" for path in cards}
     return {ROOT / source: PurePosixPath(target) for source, target in found.items()}
 
 

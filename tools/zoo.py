@@ -146,7 +146,7 @@ def ship_sketches(name: str, run: Path, to: Path) -> None:
 
 ![sketch, output and photo, side by side]({name}.jpg)
 
-`python -m distill.lens`, Draw
+`python -m distill.lens`, Sketch
 
 ## What it is made from
 
