@@ -136,13 +136,18 @@ def start_from(module: AdversarialModule, init: str) -> None:
         )
     with problems_of(checkpoint, "checkpoint of distill.train"):
         state = torch.load(checkpoint, map_location="cpu", weights_only=True)["state_dict"]
-    shapes = [{n: v.shape for n, v in each.items()} for each in (state, module.state_dict())]
-    if shapes[0] != shapes[1]:
+        state = usable(state, checkpoint.name)
+    # CycleGAN's pools of earlier fakes begin empty.
+    state, here = (
+        {name: v for name, v in each.items() if not name.startswith("pool_")}
+        for each in (state, module.state_dict())
+    )
+    if {name: v.shape for name, v in state.items()} != {name: v.shape for name, v in here.items()}:
         raise DistillError(
             f"init={init}: other networks than this run's; set recipe=, generator=, "
             "discriminator=, channels= and parts= as they were, or leave init out"
         )
-    module.load_state_dict(usable(state, checkpoint.name), strict=False)  # without a frozen VGG
+    module.load_state_dict(state, strict=False)  # without the pools, and a frozen VGG
 
 
 def common(settings: Adversarial) -> dict[str, Any]:

@@ -327,6 +327,14 @@ def test_a_run_starts_with_the_networks_of_another(folders, monkeypatch, capsys)
     assert not Path("runs/third/config.yaml").exists()
 
 
+def test_domains_start_with_the_networks_of_another_run_but_not_with_its_fakes(folders):
+    assert run(train, *CYCLEGAN, "trainer.max_steps=2", "run=first") == 0
+    start = "init=runs/first/checkpoints/last.ckpt"
+    assert run(train, *CYCLEGAN, start, "trainer.max_steps=1", "lr=1e-30", "run=second") == 0
+    assert torch.equal(weights_of("first", "a_to_b."), weights_of("second", "a_to_b."))
+    assert len(saved("second")["state_dict"]["pool_a.pictures"]) == 1
+
+
 class Doubled(torch.nn.Module):
     """In place of a VGG that is not there."""
 

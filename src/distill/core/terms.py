@@ -146,9 +146,9 @@ class Terms:
                 f"{what}: {open_ones[0].text} (takedown.txt names them); make it again without "
                 "them, or say why not: takedown.accept='REASON', which its files record"
             )
-        told: Any = {"commercial": "unknown", "stated": True}
+        changes: Any = {"commercial": "unknown", "stated": True}
         return self._with(
-            replace(e, text=f"{e.text}; accepted: {accept}", **told) if e in open_ones else e
+            replace(e, text=f"{e.text}; accepted: {accept}", **changes) if e in open_ones else e
             for e in self.chain
         )
 
@@ -161,8 +161,8 @@ class Terms:
         """The chain as a part of what is made from this. Permission is given to one, not to all.
         What comes from a part of the same name already, as in a student trained on again and
         again, stays at one level."""
-        own = f"{of}: "
-        return self._with(replace(e, of=own + e.of.removeprefix(own)) for e in self.chain).chain
+        start = f"{of}: "
+        return self._with(replace(e, of=start + e.of.removeprefix(start)) for e in self.chain).chain
 
     @property
     def of_others(self) -> Terms:
