@@ -171,7 +171,8 @@ def test_every_stage_of_a_recipe_is_words_of_distill_train(zoo, name, monkeypatc
             assert max(stage["mean"]) < number
             continue
         every = {word.partition("=")[0]: word for word in [*this.words, *stage]}
-        settings = compose.load("train", [*every.values(), "photos=x"], zoo.schema_of)
+        place = "data.root=x" if this.sketches else "photos=x"
+        settings = compose.load("train", [*every.values(), place], zoo.schema_of)
         assert settings.trainer.max_steps > 1
     if this.start:
         assert this.start["stage"] <= len(zoo.recipe(this.start["student"]).stages)
