@@ -21,7 +21,7 @@ SLOW = {name for name in READERS if name.startswith("words-")} | {"sets", "runs"
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("slow", [False, True])
+@pytest.mark.parametrize("slow", [False, pytest.param(True, marks=pytest.mark.campaign)])
 def test_a_few_cases_of_every_reader(slow, tmp_path):
     """By a process of its own: one that has computed in several threads must not be forked."""
     names = sorted(SLOW if slow else READERS.keys() - SLOW)

@@ -22,7 +22,9 @@ def shop(tmp_path):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", ["prepare-sketches", "stylize"])
+@pytest.mark.parametrize(
+    "name", ["stylize", pytest.param("prepare-sketches", marks=pytest.mark.campaign)]
+)
 def test_commands_end_as_if_nothing_had_been(name):
     """By a process of its own: one that has computed in several threads must not be forked."""
     words = [sys.executable, kill_points.__file__, "--commands", name, "--at", "0.5", "0.9"]

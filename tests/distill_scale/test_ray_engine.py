@@ -269,14 +269,14 @@ def test_leases_are_carried_out_and_errors_are_those_of_the_worker(engine):
     assert error.value.filename == "/there"
 
 
-@pytest.mark.slow
+@pytest.mark.campaign
 def test_a_lease_that_ends_every_worker_ends_the_command(engine, monkeypatch):
     monkeypatch.setattr("distill_scale.ray_engine.LOSSES", 2)
     with pytest.raises(DistillError, match="2 workers were lost over one shard, the last: The"):
         list(engine.run(Halves(), ["dies"], "cpu"))
 
 
-@pytest.mark.slow
+@pytest.mark.campaign
 def test_a_worker_that_cannot_start_is_one_line(engine, monkeypatch):
     monkeypatch.setattr("distill_scale.ray_engine.LOSSES", 2)
     with pytest.raises(DistillError, match=r"a worker does not start \(.*No module named 'absent'"):

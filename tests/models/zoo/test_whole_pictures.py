@@ -43,7 +43,9 @@ def folder(assets, style, monkeypatch):
     return assets / "photos/large"
 
 
-@pytest.mark.parametrize("size", SIZES)
+@pytest.mark.parametrize(
+    "size", [s if s <= 512 else pytest.param(s, marks=pytest.mark.campaign) for s in SIZES]
+)
 def test_the_student_beats_the_photo(folder, style, size):
     for name in PHOTOS:
         photo, wanted = _labelled(folder / name, style, size)
