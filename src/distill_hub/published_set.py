@@ -49,7 +49,12 @@ def push_set(root: Path, place: Remote, replace: bool, accept: str | None = None
         form.check(transfer.read_sums(sums, str(root)))
         (scratch / SUMS).write_bytes(sums.encode())
         files[SUMS] = scratch / SUMS
-        gone = _no_longer(files, place, scratch / "before") if replace else []
+        gone = list[str]()  # which the version that is there has, as a picture that was taken down
+        with suppress(DistillError, OSError, UnicodeDecodeError):  # there is none, or a damaged one
+            if replace:
+                place.fetch([SUMS], scratch / "before")
+                before = (scratch / "before" / SUMS).read_bytes().decode()
+                gone = sorted(transfer.read_sums(before, place.name).keys() - files.keys())
         if gone:
             place.remove(gone)
         count = transfer.push(files, place, LAST, replace)
@@ -72,36 +77,22 @@ def _documents(root: Path, scratch: Path, form: SetFormat, accept: str | None) -
         write_whole(scratch / CARD, f"{(root / CARD).read_text()}\n{link.text}.\n")
         write_json(scratch / f"{prefix}{TERMS}", published.plain())
         files |= {name: scratch / name for name in (CARD, f"{prefix}{TERMS}")}
-    for name, path in _beside(
-        root, (MANIFEST, f"{prefix}{MANIFEST}", f"{prefix}{TEACHER}")
-    ).items():
+    manifests = (MANIFEST, f"{prefix}{MANIFEST}", f"{prefix}{TEACHER}")
+    for name, path in _beside(root, manifests).items():
         write_json(scratch / name, without_paths(json.loads(path.read_text())))
         files[name] = scratch / name
     return files
 
 
-def _no_longer(files: Collection[str], place: Remote, scratch: Path) -> list[str]:
-    """What the version that is there has and this one has not, as a picture that was taken down."""
-    with suppress(DistillError, OSError, UnicodeDecodeError):  # there is none, or a damaged one
-        place.fetch([SUMS], scratch)
-        there = transfer.read_sums((scratch / SUMS).read_bytes().decode(), place.name)
-        return sorted(there.keys() - {*files})
-    return []
-
-
 def pull_set(place: Remote, root: Path, replace: bool) -> None:
     """Fetch a published set into `root`, or what is missing there, every file checked."""
-    there = place.hashes([SUMS])
-    if SUMS not in there:
+    if (there := place.files([SUMS]).get(SUMS)) is None:
         raise DistillError(
             f"repo={place.name}: no set that was pushed to its end ({SUMS} is missing)"
         )
     with scratch_folder(root.with_name(f"{root.name}.sums")) as scratch:
-        place.fetch([SUMS], scratch)
-        if not there[SUMS].fits(scratch / SUMS):
-            raise DistillError(f"repo={place.name}: {SUMS} was damaged in transfer; pull again")
         try:
-            text = (scratch / SUMS).read_bytes().decode()
+            text = transfer.fetch_one(SUMS, there, place, scratch).read_bytes().decode()
         except UnicodeDecodeError as error:
             raise DistillError(f"repo={place.name}: {SUMS}: damaged; push the set again") from error
     expected = transfer.read_sums(text, f"repo={place.name}")
@@ -129,8 +120,6 @@ def without_paths(content: dict[str, Any]) -> dict[str, Any]:
     if isinstance(recipe := portable.get("recipe"), dict) and isinstance(recipe.get("photos"), str):
         names = (PurePath(each).name for each in recipe["photos"].split(" + "))
         portable["recipe"] = recipe | {"photos": " + ".join(names)}
-    if "/" in str(
-        portable.get("settings", "")
-    ):  # of a teacher that is a run, with a file of its own
+    if "/" in str(portable.get("settings")):  # of a teacher that is a run, with a file of its own
         portable["settings"] = ""
     return portable

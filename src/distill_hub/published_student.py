@@ -16,9 +16,7 @@ from distill.data.cards.terms import front_matter, licence_entries, one_line, te
 from distill.data.photos import centre_square, demo_photos, read_photo
 from distill.data.terms import described_terms
 from distill.metrics import complexity
-from distill.models.network_file import (
-    read_network_file,
-)
+from distill.models.network_file import read_network_file
 from distill.runs.published_student import PublishedStudent
 from distill_hub import transfer
 from distill_hub.transfer import FolderRemote, Remote
@@ -74,10 +72,9 @@ def pull_student(place: Remote, target: Path, replace: bool) -> None:
 
     Raises DistillError for a damaged one, and where another is at `target`, unless replaced.
     """
-    there = place.hashes([WEIGHTS])
-    if WEIGHTS not in there:
+    if (there := place.files([WEIGHTS]).get(WEIGHTS)) is None:
         raise DistillError(f"repo={place.name}: no student is there ({WEIGHTS} is missing)")
-    if target.exists() and there[WEIGHTS].fits(target):
+    if target.exists() and there.fits(target):
         print(f"{target}: is there")
         return
     if target.exists() and not replace:
@@ -86,11 +83,9 @@ def pull_student(place: Remote, target: Path, replace: bool) -> None:
             "name keeps it"
         )
     with scratch_folder(target.with_name(f"{target.name}.pulled")) as scratch:
-        place.fetch([WEIGHTS], scratch)
-        if not there[WEIGHTS].fits(scratch / WEIGHTS):
-            raise DistillError(f"repo={place.name}: {WEIGHTS} was damaged in transfer; pull again")
-        read_network_file(scratch / WEIGHTS)
-        (scratch / WEIGHTS).replace(target)
+        file = transfer.fetch_one(WEIGHTS, there, place, scratch)
+        read_network_file(file)
+        file.replace(target)
     print(f"student: {target}")
 
 
@@ -106,11 +101,7 @@ def student_card(student: PublishedStudent, repo: str = "USER/NAME", sheet: str 
     about = student.description
     style, terms = about.style, described_terms(about)
     name = one_line(style.name)
-    head = licence_entries(terms) | {
-        "library_name": LIBRARY,
-        "pipeline_tag": TASK,
-        "tags": TAGS,
-    }
+    head = licence_entries(terms) | {"library_name": LIBRARY, "pipeline_tag": TASK, "tags": TAGS}
     model = f"its heavy teacher `{name}` does" if about.teacher else "pairs of pictures showed it"
     parts = [
         front_matter(head) + f"\n# {name}",

@@ -6,13 +6,15 @@ batches, and those that say that all is there come last."""
 
 from __future__ import annotations
 
+import filecmp
 import glob
 import os
 import re
 import shutil
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any, Literal
 
@@ -27,14 +29,11 @@ FOLDER = re.compile(r"(~|\.{0,2}/|\.{1,2}$)")  # how the name of a folder begins
 
 
 @dataclass(frozen=True)
-class ContentHash:
-    """Of a file's content: `how` it was made, and in hexadecimal."""
+class RemoteFile:
+    """A file of a remote: its bytes, and whether one on this machine has the same content."""
 
-    how: Literal["sha256", "git"]
-    value: str
-
-    def fits(self, path: Path) -> bool:
-        return (sha256(path) if self.how == "sha256" else git_blob_id(path)) == self.value
+    bytes: int
+    fits: Callable[[Path], bool]
 
 
 class FolderRemote:
@@ -43,19 +42,13 @@ class FolderRemote:
     def __init__(self, name: str) -> None:
         self.name, self.root = name, home_path(name)
 
-    def sizes(self) -> dict[str, int]:
-        """Every file that is there, and its bytes."""
-        sizes = {}
-        for path in self.root.rglob("*"):
-            name = path.relative_to(self.root)
-            if path.is_file() and not any(part.startswith(".") for part in name.parts):
-                sizes[name.as_posix()] = path.stat().st_size
-        return sizes
-
-    def hashes(self, names: Collection[str]) -> dict[str, ContentHash]:
-        """Of those of these files that are there."""
-        there = ((name, self.root / name) for name in names)
-        return {name: ContentHash("sha256", sha256(path)) for name, path in there if path.is_file()}
+    def files(self, names: Collection[str]) -> dict[str, RemoteFile]:
+        """Those of these files that are there."""
+        there = {name: self.root / name for name in names if (self.root / name).is_file()}
+        return {
+            name: RemoteFile(path.stat().st_size, partial(filecmp.cmp, path, shallow=False))
+            for name, path in there.items()
+        }
 
     def put(self, files: Mapping[str, Path], message: str) -> None:
         """Write files, in the place of others of the same path."""
@@ -88,17 +81,19 @@ class HubRemote:
         self.api: Any = HfApi()
         self._commit: str | None = None
 
-    def sizes(self) -> dict[str, int]:
-        return {name: each.size for name, each in self._tree().items()}
+    def files(self, names: Collection[str]) -> dict[str, RemoteFile]:
+        def same(there: Any, path: Path) -> bool:  # large files have a hash of their own
+            large = getattr(there, "lfs", None)
+            return sha256(path) == large.sha256 if large else git_blob_id(path) == there.blob_id
 
-    def hashes(self, names: Collection[str]) -> dict[str, ContentHash]:
-        hashes = {}
-        for name in (tree := self._tree()).keys() & names:  # large files have a hash of their own
-            if large := getattr(tree[name], "lfs", None):
-                hashes[name] = ContentHash("sha256", large.sha256)
-            else:
-                hashes[name] = ContentHash("git", tree[name].blob_id)
-        return hashes
+        with self._problems():
+            if not self.api.repo_exists(self.name, repo_type=self.kind):
+                return {}
+            tree = self.api.list_repo_tree(
+                self.name, recursive=True, revision=self._at(), repo_type=self.kind
+            )
+            there = {each.path: each for each in tree if hasattr(each, "blob_id")}
+        return {n: RemoteFile(there[n].size, partial(same, there[n])) for n in there.keys() & names}
 
     def put(self, files: Mapping[str, Path], message: str) -> None:
         from huggingface_hub import CommitOperationAdd
@@ -134,16 +129,6 @@ class HubRemote:
                 allow_patterns=[glob.escape(path) for path in paths],
                 local_dir=into,
             )
-
-    def _tree(self) -> dict[str, Any]:
-        """What the Hub says of every file; nothing where there is no such repository."""
-        with self._problems():
-            if not self.api.repo_exists(self.name, repo_type=self.kind):
-                return {}
-            tree = self.api.list_repo_tree(
-                self.name, recursive=True, revision=self._at(), repo_type=self.kind
-            )
-            return {each.path: each for each in tree if hasattr(each, "blob_id")}
 
     def _at(self) -> str:
         if self._commit is None:
@@ -202,33 +187,37 @@ def read_sums(text: str, where: str) -> dict[str, str]:
     return sums
 
 
+def fetch_one(name: str, there: RemoteFile, place: Remote, into: Path) -> Path:
+    """A file by itself, in the folder `into`. Raises DistillError where it comes damaged."""
+    place.fetch([name], into)
+    if not there.fits(into / name):
+        raise DistillError(f"repo={place.name}: {name} was damaged in transfer; pull again")
+    return into / name
+
+
 def push(files: Mapping[str, Path], place: Remote, last: Sequence[str], replace: bool) -> int:
     """Write what is not there yet, those named `last` after all others; gives how many.
 
     Raises DistillError where files of other content are there, unless they are to be replaced.
     """
-    there = place.hashes(files)
-    common = [name for name in files if name in there]
-    with bar(len(common), "file", "comparing", leave=False) as progress:
-        different = []
-        for name in common:
-            if not there[name].fits(files[name]):
-                different.append(name)
+    there = place.files(files)
+    sizes = {name: path.stat().st_size for name, path in files.items()}
+    with bar(len(there), "file", "comparing", leave=False) as progress:
+        for name in [name for name in files if name in there]:
+            if there[name].fits(files[name]):
+                del sizes[name], there[name]
             progress.update()
-    if different and not replace:
+    if there and not replace:
         raise DistillError(
-            f"repo={place.name}: {_some(different)} there with other content; replace=true "
-            "replaces them, another repo= keeps them"
+            f"repo={place.name}: {_some([*filter(there.get, files)])} there with other content; "
+            "replace=true replaces them, another repo= keeps them"
         )
-    changed = {*different}
-    new = [name for name in files if name not in there or name in changed]
-    sizes = {name: files[name].stat().st_size for name in new}
-    with bar(len(new), "file", "pushing", leave=False) as progress:
+    with bar(len(sizes), "file", "pushing", leave=False) as progress:
         for names in _batches(sizes, last):
             message = counted(len(names), "file") if len(names) > 1 else names[0]
             place.put({name: files[name] for name in names}, message)
             progress.update(len(names))
-    return len(new)
+    return len(sizes)
 
 
 def pull(
@@ -239,24 +228,20 @@ def pull(
     Raises DistillError where a file of other content is there, unless those are to be replaced,
     and where one comes.
     """
-    different = [
-        name for name in expected if (root / name).exists() and not _is(root / name, expected[name])
-    ]
+    new = [name for name, digest in expected.items() if not _is(root / name, digest)]
+    different = [name for name in new if (root / name).exists()]
     if different and not replace:
         raise DistillError(
             f"{root}: {_some(different)} here with other content; replace=true replaces them, "
             "another folder keeps them"
         )
-    changed = {*different}
-    new = [name for name in expected if name in changed or not (root / name).exists()]
-    there = place.sizes() if new else {}
+    there = place.files(new) if new else {}
     if gone := [name for name in new if name not in there]:
         raise DistillError(f"repo={place.name}: {_some(gone)} missing there; push the set again")
-    for name in last:
-        if name in changed:  # killed on the way, what is there is no set
-            (root / name).unlink()
+    for name in {*last}.intersection(different):  # killed on the way, what is there is no set
+        (root / name).unlink()
     with bar(len(new), "file", "pulling", leave=False) as progress:
-        for names in _batches({name: there[name] for name in new}, last):
+        for names in _batches({name: there[name].bytes for name in new}, last):
             fetch(names, expected, place, root)
             progress.update(len(names))
     return len(new)

@@ -7,7 +7,8 @@ import hashlib
 import os
 import shutil
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path, PurePosixPath
@@ -130,9 +131,7 @@ def carry_out(settings: PrepareWithSets) -> Path:
             "data.val_fraction"
         )
 
-    root = new_root(settings, f"{sources.set_name(settings)}-{by}")
-    with scratch_folder(root) as scratch:
-        folder = scratch / "set"
+    with new_set(settings, f"{sources.set_name(settings)}-{by}") as (folder, root):
         for place, each in places.items():
             for photo in each:
                 link(photo, folder / place)
@@ -140,8 +139,6 @@ def carry_out(settings: PrepareWithSets) -> Path:
             "split": by, "balance": settings.balance, "identities": bool(settings.identities),
             "counts": counts, "not in the list": len(photos) - len(known),
         })  # fmt: skip
-        keep_terms(folder, settings, taught=False)
-        os.replace(folder, root)
     print(summary)
     if len(known) < len(photos):
         print(f"{counted(len(photos) - len(known), 'photo')} not in {table.path}, left out")
@@ -170,12 +167,17 @@ def _places(
     return places
 
 
-def new_root(settings: PrepareWithSets, name: str) -> Path:
-    """Where two domains go: data.root, or data/domains/NAME. Raises DistillError where it is."""
+@contextmanager
+def new_set(settings: PrepareWithSets, name: str) -> Iterator[tuple[Path, Path]]:
+    """A folder for two domains and where it lies at the end, with its terms: in data.root, or
+    data/domains/NAME. Raises DistillError where that is."""
     root = Path(settings.data.root or f"data/domains/{name}")
     if root.exists():
         raise DistillError(f"{root}: is there; remove it, or name another folder by data.root=DIR")
-    return root
+    with scratch_folder(root) as scratch:
+        yield scratch / "set", root
+        keep_terms(scratch / "set", settings, taught=False)
+        os.replace(scratch / "set", root)
 
 
 def link(photo: Photo, folder: Path) -> None:

@@ -7,7 +7,6 @@ whole numbers from 0 to 255, a list of both for each stroke (Google, CC BY 4.0).
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
@@ -16,12 +15,11 @@ from PIL import Image, ImageDraw
 
 from distill.core.arrays import save_png
 from distill.core.errors import DistillError, counted, reason_of
-from distill.core.files import home_path, scratch_folder, write_json
+from distill.core.files import home_path, write_json
 from distill.core.next_step import next_step
 from distill.core.progress import bar
 from distill.data import sources
-from distill.data.terms import keep_terms
-from distill_sets.attributes import link, new_root
+from distill_sets.attributes import link, new_set
 from distill_sets.settings import PrepareWithSets, QuickDraw
 
 RIM = 0.06  # of the square on each side of the longer side of a drawing
@@ -42,9 +40,8 @@ def carry_out(settings: PrepareWithSets) -> Path:
     names = options.files if isinstance(options.files, list) else [options.files or ""]
     files, photos = [home_path(each) for each in names], sources.photos(settings)
     name = f"{'+'.join(file.stem for file in files)}-{sources.set_name(settings)}-{options.size}"
-    root = new_root(settings, name)
     count, unknown, damaged = 0, 0, 0
-    with scratch_folder(root) as scratch, bar(None, "drawing", "drawing") as progress:
+    with new_set(settings, name) as (folder, root), bar(None, "drawing", "drawing") as progress:
         for file in files:
             of_file = 0
             for key, strokes, recognised in _drawings(file):
@@ -54,9 +51,7 @@ def carry_out(settings: PrepareWithSets) -> Path:
                     unknown += 1
                 elif of_file != options.most:
                     picture = drawn(strokes, options, int(key) if key.isdigit() else 0)
-                    target = scratch / "set/A" / f"{file.stem}-{key}.png"
-                    target.parent.mkdir(parents=True, exist_ok=True)
-                    save_png(picture, target)
+                    save_png(picture, folder / "A" / f"{file.stem}-{key}.png")
                     of_file, count = of_file + 1, count + 1
                     progress.update()
                 else:
@@ -72,11 +67,9 @@ def carry_out(settings: PrepareWithSets) -> Path:
                 "one of each, so it needs two; add more"
             )
         for photo in photos:
-            link(photo, scratch / "set/B")
+            link(photo, folder / "B")
         how = {"size": options.size, "width": options.width, "jitter": options.jitter}
-        write_json(scratch / "set/quickdraw.json", how | {"files": [str(f) for f in files]})
-        keep_terms(scratch / "set", settings, taught=False)
-        os.replace(scratch / "set", root)
+        write_json(folder / "quickdraw.json", how | {"files": [str(f) for f in files]})
     print(f"A: {counted(count, 'drawing')}, B: {counted(len(photos), 'photo')}, in {root}")
     if unknown or damaged:
         print(f"left out: {unknown} not recognised, {counted(damaged, 'line')} damaged")
