@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import wraps
 from math import prod
 from operator import itemgetter
 from pathlib import Path
-from typing import Literal
+from typing import Concatenate, Literal, ParamSpec
 
 import onnx
 from onnx import checker, defs
@@ -50,6 +51,19 @@ class Finding:
 
 
 Rule = Callable[[Graph], Iterator[Finding]]
+Table = ParamSpec("Table")
+
+
+def by_table(
+    check: Callable[Concatenate[Graph, Table], Iterator[Finding]],
+) -> Callable[Table, Rule]:
+    """Of a check that takes a device's table too, or its limits, the maker of its rules."""
+
+    @wraps(check)
+    def rule(*table: Table.args, **limits: Table.kwargs) -> Rule:
+        return lambda graph: check(graph, *table, **limits)
+
+    return rule
 
 
 @dataclass(frozen=True)
@@ -156,22 +170,18 @@ def one_file(graph: Graph) -> Iterator[Finding]:
         yield EXTERNAL.at(None, f"weights lie in a second file, {name}{there}", "file")
 
 
-def fixed(source: str, why: str) -> Rule:
+@by_table
+def fixed(graph: Graph, source: str, why: str) -> Iterator[Finding]:
     """Every dimension is a number; the outputs follow from the inputs where these are not."""
-
-    def rule(graph: Graph) -> Iterator[Finding]:
-        loose = [t for t in graph.inputs if not t.fixed]
-        kind = "input" if loose else "output"
-        for tensor in loose or [t for t in graph.outputs if not t.fixed]:
-            advice = FIXED_SIZE.format(name=tensor.name) + (
-                "; our exports: exporter.dynamic=false" if kind == "input" else ""
-            )
-            if kind == "output":
-                advice = "find the operator whose output depends on values, and export without it"
-            cause = Cause(why, source, advice)
-            yield cause.at(None, f"{kind} of no fixed size: {tensor.dims}", tensor.name)
-
-    return rule
+    loose = [t for t in graph.inputs if not t.fixed]
+    kind = "input" if loose else "output"
+    for tensor in loose or [t for t in graph.outputs if not t.fixed]:
+        advice = FIXED_SIZE.format(name=tensor.name) + "; our exports: exporter.dynamic=false"
+        if kind == "output":
+            advice = "find the operator whose output depends on values, and export without it"
+        yield Cause(why, source, advice).at(
+            None, f"{kind} of no fixed size: {tensor.dims}", tensor.name
+        )
 
 
 def in_memory(graph: Graph) -> Iterator[Finding]:

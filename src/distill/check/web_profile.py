@@ -37,11 +37,7 @@ OPERATORS = operators.names(
 ALLOWED = OPERATORS | {"Constant", "Identity"}  # gone before a provider sees the graph
 RUNS = (*STANDARD, "ai.onnx.ml", "com.microsoft")
 OLD = Cause("older operators are not supported", OPSETS, "export with opset ≥ 7")
-STRANGE = Cause(
-    "nothing in the browser has this operator",
-    README,
-    "export without it",
-)
+STRANGE = Cause("nothing in the browser has this operator", README, "export without it")
 BESIDE = Cause(
     "with WebGPU it runs on the processor, and the picture travels there and back",
     TABLE,
