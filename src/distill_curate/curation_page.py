@@ -8,6 +8,7 @@ from __future__ import annotations
 import html
 import json
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from string import Template
 
@@ -16,7 +17,7 @@ from PIL import Image
 
 from distill.core.errors import counted
 from distill.core.files import atomic_write, write_whole
-from distill.core.progress import bar
+from distill.core.progress import track
 from distill.data.pairs import Pair
 from distill.data.photos import BadPhoto, centre_square
 from distill_curate.settings import Curate
@@ -111,14 +112,10 @@ def _draw(folder: Path, pairs: Sequence[Pair], indices: Sequence[int]) -> None:
     for old in folder.glob("*.jpg"):
         if old.name not in names:
             old.unlink()
-    with bar(len(indices), "picture", "page", leave=False) as progress:
-        for index in indices:
-            both = Image.new("RGB", (2 * SHOWN, SHOWN), "grey")
-            try:
-                for column, picture in enumerate(pairs[index].read()):
-                    both.paste(centre_square(picture, SHOWN), (column * SHOWN, 0))
-            except BadPhoto:
-                pass
-            with atomic_write(folder / f"{index}.jpg") as temporary:
-                both.save(temporary, "JPEG", quality=85)
-            progress.update()
+    for index in track(indices, len(indices), "picture", "page"):
+        both = Image.new("RGB", (2 * SHOWN, SHOWN), "grey")
+        with suppress(BadPhoto):
+            for column, picture in enumerate(pairs[index].read()):
+                both.paste(centre_square(picture, SHOWN), (column * SHOWN, 0))
+        with atomic_write(folder / f"{index}.jpg") as temporary:
+            both.save(temporary, "JPEG", quality=85)

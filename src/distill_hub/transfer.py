@@ -20,7 +20,7 @@ from typing import Any, Literal
 
 from distill.core.errors import DistillError, counted, needed, reason_of
 from distill.core.files import atomic_write, git_blob_id, home_path, scratch_folder, sha256
-from distill.core.progress import bar
+from distill.core.progress import track
 from distill.data.manifest import SUMS
 
 Kind = Literal["model", "dataset"]
@@ -202,21 +202,17 @@ def push(files: Mapping[str, Path], place: Remote, last: Sequence[str], replace:
     """
     there = place.files(files)
     sizes = {name: path.stat().st_size for name, path in files.items()}
-    with bar(len(there), "file", "comparing", leave=False) as progress:
-        for name in [name for name in files if name in there]:
-            if there[name].fits(files[name]):
-                del sizes[name], there[name]
-            progress.update()
+    for name in track([*filter(there.get, files)], len(there), "file", "comparing"):
+        if there[name].fits(files[name]):
+            del sizes[name], there[name]
     if there and not replace:
         raise DistillError(
             f"repo={place.name}: {_some([*filter(there.get, files)])} there with other content; "
             "replace=true replaces them, another repo= keeps them"
         )
-    with bar(len(sizes), "file", "pushing", leave=False) as progress:
-        for names in _batches(sizes, last):
-            message = counted(len(names), "file") if len(names) > 1 else names[0]
-            place.put({name: files[name] for name in names}, message)
-            progress.update(len(names))
+    for names in track(_batches(sizes, last), len(sizes), "file", "pushing", len):
+        message = counted(len(names), "file") if len(names) > 1 else names[0]
+        place.put({name: files[name] for name in names}, message)
     return len(sizes)
 
 
@@ -240,10 +236,9 @@ def pull(
         raise DistillError(f"repo={place.name}: {_some(gone)} missing there; push the set again")
     for name in {*last}.intersection(different):  # killed on the way, what is there is no set
         (root / name).unlink()
-    with bar(len(new), "file", "pulling", leave=False) as progress:
-        for names in _batches({name: there[name].bytes for name in new}, last):
-            fetch(names, expected, place, root)
-            progress.update(len(names))
+    sizes = {name: there[name].bytes for name in new}
+    for names in track(_batches(sizes, last), len(new), "file", "pulling", len):
+        fetch(names, expected, place, root)
     return len(new)
 
 

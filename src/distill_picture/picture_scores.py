@@ -15,7 +15,7 @@ import torch
 from torch import Tensor, nn
 
 from distill.core.images import to_float, to_uint8
-from distill.core.progress import bar
+from distill.core.progress import track
 from distill.eval_fid.heldout import HeldOut
 from distill.eval_fid.paired_scores import flickering
 from distill.losses.criterion import Criterion, make_criterion
@@ -91,14 +91,12 @@ def optimised(criterion: Criterion, photos: Tensor, iterations: int) -> Tensor:
     optimiser = torch.optim.Adam([pictures], RATE)
     weights = criterion.train().weights
     torch.manual_seed(0)  # of the crops that the terms read
-    with bar(iterations, "iteration", "optimisation of the photos", leave=False) as progress:
-        for _ in range(iterations):
-            optimiser.zero_grad()
-            raw = criterion.of_pictures(pictures, photos)
-            torch.stack([weights[name] * value for name, value in raw.items()]).sum().backward()
-            optimiser.step()
-            with torch.no_grad():
-                pictures.clamp_(0, 1)
-            progress.update()
+    for _ in track(range(iterations), iterations, "iteration", "optimisation of the photos"):
+        optimiser.zero_grad()
+        raw = criterion.of_pictures(pictures, photos)
+        torch.stack([weights[name] * value for name, value in raw.items()]).sum().backward()
+        optimiser.step()
+        with torch.no_grad():
+            pictures.clamp_(0, 1)
     criterion.eval()
     return pictures.detach()

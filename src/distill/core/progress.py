@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable, Iterable, Iterator
 from threading import RLock
-from typing import Any
+from typing import Any, TypeVar
 
 from tqdm import tqdm
 
@@ -12,6 +13,7 @@ from tqdm import tqdm
 # leave all others waiting for ever.
 tqdm.set_lock(RLock())
 
+Item = TypeVar("Item")
 SECONDS = 20  # from line to line in a log
 LINE = "{desc}: {percentage:.0f}% {n_fmt}/{total_fmt} [{elapsed}<{remaining}, {rate_fmt}{postfix}]"
 
@@ -65,3 +67,20 @@ def bar(total: int | None, unit: str, what: str, leave: bool = True, bytes_: boo
         unit_divisor=1024 if bytes_ else 1000,
         **(lines if log else {"mininterval": 0.2, "dynamic_ncols": True}),
     )
+
+
+def track(
+    items: Iterable[Item],
+    total: int,
+    unit: str,
+    what: str,
+    size: Callable[[Item], int] = lambda _: 1,
+) -> Iterator[Item]:
+    """The items, under a bar that does not stay; `size` is how many of `total` are in one.
+
+    The bar closes with the loop, however that ends, where nothing else holds the iterator.
+    """
+    with bar(total, unit, what, leave=False) as progress:
+        for item in items:
+            yield item
+            progress.update(size(item))

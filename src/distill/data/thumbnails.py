@@ -27,7 +27,7 @@ from torch.nn import functional as F
 from distill.core.engine import HERE, Engine
 from distill.core.errors import DistillError
 from distill.core.files import atomic_write, cache_folder
-from distill.core.progress import bar
+from distill.core.progress import bar, track
 from distill.data.decode import KINDS, BadPhoto, to_rgb
 from distill.data.listing import StoredPhoto
 from distill.data.photos import MAX_PIXELS, Photo, PhotoFile, centre_box, open_photo, upright
@@ -70,17 +70,15 @@ def measured_rows(
     """
     known: dict[bytes, Any] = {**load_rows(file, kind)}
     missing = [i for i, each in enumerate(ids) if each not in known]
-    with bar(len(missing), *shown, leave=False) as progress:
-        for count, i in enumerate(missing, 1):
-            row = np.zeros((), kind)
-            row["id"] = ids[i]
-            with suppress(BadPhoto):  # training names it
-                measure(i, row)
-            known[ids[i]] = row
-            progress.update()
-            if count % save_every == 0 or count == len(missing):
-                with suppress(OSError):  # a cache may fail
-                    save_rows(file, np.array([*known.values()], kind))
+    for count, i in enumerate(track(missing, len(missing), *shown), 1):
+        row = np.zeros((), kind)
+        row["id"] = ids[i]
+        with suppress(BadPhoto):  # training names it
+            measure(i, row)
+        known[ids[i]] = row
+        if count % save_every == 0 or count == len(missing):
+            with suppress(OSError):  # a cache may fail
+                save_rows(file, np.array([*known.values()], kind))
     return np.array([known[each] for each in ids], kind)
 
 

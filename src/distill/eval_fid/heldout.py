@@ -28,7 +28,7 @@ from distill.core.arrays import over_white
 from distill.core.errors import DistillError, counted
 from distill.core.files import real_path
 from distill.core.images import batches, from_pixels, to_uint8
-from distill.core.progress import bar
+from distill.core.progress import track
 from distill.core.threads import adapting
 from distill.data import sources
 from distill.data.augment import rng_for
@@ -160,11 +160,9 @@ def infer(network: nn.Module, pictures: Tensor, batch_size: int, what: str) -> T
 
     `what` is shown beside the progress bar.
     """
-    parts = []
-    with bar(len(pictures), "picture", what, leave=False) as progress:
-        for batch in adapting(batches(pictures, batch_size)):
-            parts.append(to_uint8(over_white(network(batch))))
-            progress.update(len(batch))
+    parts, loader = [], adapting(batches(pictures, batch_size))
+    for batch in track(loader, len(pictures), "picture", what, len):
+        parts.append(to_uint8(over_white(network(batch))))
     return torch.cat(parts)
 
 

@@ -20,7 +20,7 @@ from distill.core.arrays import over_white
 from distill.core.errors import DistillError
 from distill.core.images import batches
 from distill.core.nodes import Node
-from distill.core.progress import bar
+from distill.core.progress import track
 from distill.core.threads import adapting
 from distill.data.kinds import chosen
 from distill.data.manifest import manifest_at
@@ -135,11 +135,10 @@ def flicker_of(
         return over_white(network(pictures)).float().clamp(0, 1)
 
     parts: list[Values] = []
-    with bar(len(photos), "photo", what, leave=False) as progress:
-        for batch in adapting(batches(photos, batch_size)):
-            place = sum(map(len, parts))  # by which the noise of a photo goes
-            parts.append(flicker(output, batch, seed=place).double().numpy())
-            progress.update(len(batch))
+    loader = adapting(batches(photos, batch_size))
+    for batch in track(loader, len(photos), "photo", what, len):
+        place = sum(map(len, parts))  # by which the noise of a photo goes
+        parts.append(flicker(output, batch, seed=place).double().numpy())
     return np.concatenate(parts)
 
 

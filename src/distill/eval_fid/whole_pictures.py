@@ -19,7 +19,7 @@ from torch import Tensor
 from distill.core.arrays import over_white
 from distill.core.errors import counted
 from distill.core.images import batches, to_float, to_pixels, to_uint8
-from distill.core.progress import bar
+from distill.core.progress import track
 from distill.data.pairs import ReadablePair
 from distill.data.photo_table import size_of
 from distill.eval_fid import line_scores
@@ -76,23 +76,21 @@ def score_sizes(
             compared = {PHOTO: compared[PHOTO], ENLARGED: compared[PHOTO], **networks}
         figures = {name: _Figures(metrics) for name in compared}
         teacher_crops: list[Tensor] = []
-        with bar(len(each), "picture", f"long side {size}", leave=False) as progress:
-            for number, pair in enumerate(each):
-                photo, target = map(_tensor, pair.read())
-                teacher_crops += _crops(target) if features else []
-                for name, network in compared.items():
-                    if name == ENLARGED:
-                        _, drawing = small[square_name(pair.name)].read()
-                        at = target.shape[2], target.shape[1]
-                        output = _tensor(drawing.resize(at, Image.Resampling.BICUBIC))
-                    else:
-                        with torch.inference_mode():
-                            output = to_uint8(over_white(network(to_float(photo)[None])))[0]
-                    figures[name].add(output, target, crops=features is not None)
-                    large = min(photo.shape[-2:]) > 2 * MARGIN
-                    if number < flickering and name != ENLARGED and large:
-                        figures[name].add_flicker(network, photo, number)
-                progress.update()
+        for number, pair in enumerate(track(each, len(each), "picture", f"long side {size}")):
+            photo, target = map(_tensor, pair.read())
+            teacher_crops += _crops(target) if features else []
+            for name, network in compared.items():
+                if name == ENLARGED:
+                    _, drawing = small[square_name(pair.name)].read()
+                    at = target.shape[2], target.shape[1]
+                    output = _tensor(drawing.resize(at, Image.Resampling.BICUBIC))
+                else:
+                    with torch.inference_mode():
+                        output = to_uint8(over_white(network(to_float(photo)[None])))[0]
+                figures[name].add(output, target, crops=features is not None)
+                large = min(photo.shape[-2:]) > 2 * MARGIN
+                if number < flickering and name != ENLARGED and large:
+                    figures[name].add_flicker(network, photo, number)
         groups = np.array([group_of(pair) for pair in each])
         how: Row = {"rounds": rounds, "seed": seed, "groups": groups}
         rows = {name: of_name.rows(how) for name, of_name in figures.items()}

@@ -22,7 +22,7 @@ from torch.nn.utils.fusion import fuse_conv_bn_eval
 from distill.core import weights as weights_files
 from distill.core.errors import DistillError, counted
 from distill.core.files import atomic_write, cache_folder
-from distill.core.progress import bar
+from distill.core.progress import track
 from distill.core.state_dicts import load_tensors
 from distill.core.weights import WeightsFile
 from distill.metrics.frechet import Kernel, gaussian, polynomial
@@ -98,12 +98,8 @@ class FeatureNetwork(nn.Module):
         def values(batch: Tensor) -> Array:
             return self(batch.to(_device())).double().cpu().numpy()
 
-        parts = []
-        with bar(total, "picture", f"features of {what}", leave=False) as progress:
-            for part in parallel_map(values, batches):
-                parts.append(part)
-                progress.update(len(part))
-        return np.concatenate(parts)
+        parts = parallel_map(values, batches)
+        return np.concatenate([*track(parts, total, "picture", f"features of {what}", len)])
 
 
 class Inception(FeatureNetwork):

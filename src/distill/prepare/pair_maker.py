@@ -22,7 +22,7 @@ from PIL import Image
 from distill.core.arrays import save_png
 from distill.core.errors import DistillError
 from distill.core.process import processor, worker_init_fn
-from distill.core.progress import bar
+from distill.core.progress import bar, track
 from distill.core.threads import adapting
 from distill.data import photo_table
 from distill.data.address import Address
@@ -251,12 +251,10 @@ class PairStore:
         By PNG's own checksums, 0.4 ms a file: pixels are not decoded.
         """
         there = [job for job in jobs if self.has(job)]
-        with bar(len(there), "pair", "checking", leave=False) as progress:
-            for job in there:
-                if not all(map(is_whole, self._files(job))):
-                    self._damaged.append(job)
-                    self.pairs[job.side].discard(job.name)
-                progress.update()
+        for job in track(there, len(there), "pair", "checking"):
+            if not all(map(is_whole, self._files(job))):
+                self._damaged.append(job)
+                self.pairs[job.side].discard(job.name)
         return len(self._damaged)
 
     def is_finished(self, manifest: Manifest) -> bool:

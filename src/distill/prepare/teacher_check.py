@@ -17,7 +17,7 @@ from torch import Tensor
 from distill.core.arrays import over_white
 from distill.core.errors import counted
 from distill.core.images import from_pixels, to_pixels
-from distill.core.progress import bar
+from distill.core.progress import track
 from distill.data.augment import rng_for
 from distill.data.photos import BadPhoto, Photo, centre_square, read_photo
 from distill.metrics.line_figures import displacement
@@ -82,11 +82,10 @@ class TeacherCheck:
 def check_teacher(teacher: Callable[[Tensor], Tensor], squares: Tensor) -> TeacherCheck:
     """Measure on photos (N, 3, S, S) in [0, 1]; costs two inferences of each."""
     straight, mirrored = [], []
-    with torch.inference_mode(), bar(len(squares), "photo", "teacher", leave=False) as progress:
-        for photo in squares.split(1):
+    with torch.inference_mode():
+        for photo in track(squares.split(1), len(squares), "photo", "teacher"):
             straight.append(over_white(teacher(photo).float()).cpu())
             mirrored.append(over_white(teacher(photo.flip(-1)).float()).flip(-1).cpu())
-            progress.update()
     drawn, again = torch.cat(straight), torch.cat(mirrored)
     return TeacherCheck(
         len(squares), furthest(displacement(drawn, squares)), psnr(drawn, again).mean().item()

@@ -20,7 +20,7 @@ from torch import Tensor
 from distill.core.errors import DistillError, counted
 from distill.core.files import sha256, write_json
 from distill.core.images import from_pixels, to_image, to_pixels, to_uint8
-from distill.core.progress import bar
+from distill.core.progress import track
 from distill.data.augment import rng_for, views
 from distill.data.listing import StoredPhoto
 from distill.data.manifest import DRAWINGS, TEACHER, Manifest, manifest_at
@@ -228,12 +228,10 @@ class DrawingPass(TeacherPass):
         assert self.drawings
         each = {photo.key: photo for photo in photos}
         hashes = {}
-        with bar(len(each), "drawing", "checking", leave=False) as progress:
-            for key, photo in each.items():
-                if path := self.drawings.of(photo):
-                    with suppress(OSError):  # reading it says what is wrong
-                        hashes[key] = sha256(path)
-                progress.update()
+        for key, photo in track(each.items(), len(each), "drawing", "checking"):
+            if path := self.drawings.of(photo):
+                with suppress(OSError):  # reading it says what is wrong
+                    hashes[key] = sha256(path)
         return hashes
 
 

@@ -17,7 +17,7 @@ import numpy as np
 from PIL import Image, UnidentifiedImageError
 
 from distill.core.errors import DistillError, counted
-from distill.core.progress import bar
+from distill.core.progress import track
 from distill.data.decode import check_file
 from distill.data.listing import StoredPhoto
 from distill.data.manifest import Manifest
@@ -106,14 +106,10 @@ def long_sides(photos: Sequence[Photo], source: str) -> dict[str, int]:
     missing = [i for i, name in enumerate(each) if name not in known]
     if missing:
         stored = any(isinstance(photos[i].path, StoredPhoto) for i in missing)
-        with (
-            ThreadPoolExecutor(WAITING if stored else 1) as pool,
-            bar(len(missing), "photo", "sizes", leave=False) as progress,
-        ):
+        with ThreadPoolExecutor(WAITING if stored else 1) as pool:
             sides = pool.map(_long_side, (photos[i] for i in missing))
-            for i, pixels in zip(missing, sides, strict=True):
-                known[each[i]] = pixels
-                progress.update()
+            both = zip(missing, sides, strict=True)
+            known |= {each[i]: n for i, n in track(both, len(missing), "photo", "sizes")}
         kept = [(name, known[name]) for name in dict.fromkeys(each) if known[name]]
         with suppress(OSError):  # a cache may fail
             save_rows(file, np.array(kept, _ROW))
