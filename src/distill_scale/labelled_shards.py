@@ -16,20 +16,27 @@ from collections.abc import Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from pathlib import Path, PurePath
+from typing import TYPE_CHECKING
 
 from PIL import Image
 
 from distill.core.arrays import save_png
-from distill.core.engine import Engine
+from distill.core.engine import HERE, Engine
 from distill.core.errors import DistillError
 from distill.core.files import cache_folder
-from distill.core.progress import bar
-from distill.data import photo_table
+from distill.core.nodes import part
+from distill.core.progress import bar, track
+from distill.data import photo_table, sources
 from distill.data.address import Address
-from distill.data.manifest import Manifest, writing
+from distill.data.manifest import Manifest, check_writable, writing
 from distill.data.photo_table import SIDES, SKIPPED, PhotoRow
 from distill.data.photos import Side
+from distill.data.sampler import check_weights
 from distill.data.set_files import KEPT, SetMetadataStore
+from distill.data.terms import kept_terms
+from distill.models import build
+from distill.models.teachers.teacher import Teacher
+from distill.prepare import labelling
 from distill.prepare.pair_maker import Names, PairJob, PairMaker, PairStore, Pictures, make_pairs
 from distill.prepare.teacher_pass import TeacherPass
 from distill_scale.packed.pair_record import CodecName, codec_named, decode_pair
@@ -50,8 +57,40 @@ from distill_scale.packed.shard_manifest import (
 from distill_scale.packed.shard_writer import ShardWriter, write_set
 from distill_scale.settings import ShardFormat
 
+if TYPE_CHECKING:
+    from distill_scale.source import Shards
+
 # Of a manifest's fields those that change no picture: where photos lie, how many there are.
 _FREE = ("photos", "views", "val_fraction", "test_fraction", "folders", "val_folders", "sizes")
+
+
+def label(source: Shards, teacher: Teacher | None) -> Address:
+    """distill.prepare data=shards, see `Source.label`: on this machine, or on the cluster of the
+    settings."""
+    settings, root = source.settings, source.root
+    source.check_sizes()
+    sources.check_photos(settings)
+    if root.local is not None:
+        check_writable(root.local)
+    check_weights(settings.data.weights, len(sources.training_folders(settings)))
+    if teacher is None:
+        teacher = build.load_teacher(settings.style, settings.teacher)
+    metadata = SetMetadataStore(root)
+    with part("engine", settings.engine, Engine) as engine:
+        photos = sources.photos(settings)
+        fast = teacher.fast()
+        recipe = labelling.manifest(settings, teacher, metadata.folder, photos)
+        before = kept_terms(metadata.folder)
+        here, there = (
+            labelling.teacher_pass(settings.label, fast, recipe, each.device(settings.label.device))
+            for each in (HERE, engine)
+        )
+        labeller = ShardLabeller(there, settings.shard.codec, root)
+        store = ShardStore(metadata, settings.shard, engine, labeller)
+        labelling.build(settings, photos, here, recipe, store, engine=engine)
+    if kept_terms(metadata.folder) != before:
+        metadata.publish()
+    return root
 
 
 @dataclass(frozen=True)
@@ -172,11 +211,9 @@ class ShardStore(PairStore):
         self.rows: dict[str, ShardRow] = {}
         self._shard: dict[tuple[Side, str], str] = {}
         listed = sorted(PurePath(name).stem for name in self.root.names("index"))
-        with bar(len(listed), "shard", "checking", leave=False) as progress:
-            for shard in listed:
-                if row := whole_shard(self.root, shard):
-                    self.add(row)
-                progress.update()
+        for shard in track(listed, len(listed), "shard", "checking"):
+            if row := whole_shard(self.root, shard):
+                self.add(row)
 
     def add(self, row: ShardRow) -> None:
         """Take up a shard that is there."""

@@ -57,9 +57,9 @@ class Shards(Source):
         return f"the training pairs of the shards {root} are not unpacked"
 
     def label(self, teacher: Teacher | None) -> Address:
-        from distill_scale import labelling
+        from distill_scale import labelled_shards
 
-        return labelling.label(self, teacher)
+        return labelled_shards.label(self, teacher)
 
     @property
     def needs_labels(self) -> bool:

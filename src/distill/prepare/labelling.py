@@ -26,10 +26,10 @@ from distill.data.photos import Photo, Side
 from distill.data.sampler import check_weights
 from distill.data.takedown import report_takedown
 from distill.data.terms import keep_terms
-from distill.models import build
+from distill.models.build import load_teacher
 from distill.models.teachers.drawings import FolderTeacher
 from distill.models.teachers.teacher import Teacher
-from distill.prepare.pair_maker import PairStore
+from distill.prepare.pair_maker import PairMaker, PairStore
 from distill.prepare.set_builder import SetReport, build_set, split_for
 from distill.prepare.teacher_check import choose, some_squares
 from distill.prepare.teacher_pass import DrawingPass, TeacherPass
@@ -52,7 +52,7 @@ def carry_out(settings: Prepare, teacher: Teacher | None = None) -> Path | Addre
         raise DistillError(f"engine: {engine.__name__} {why}")
     check_labelling(settings)
     if teacher is None:
-        teacher = build.load_teacher(settings.style, settings.teacher)
+        teacher = load_teacher(settings.style, settings.teacher)
     prepare(settings, teacher)
     return chosen.pairs_root(settings)
 
@@ -218,25 +218,26 @@ def _label(
 ) -> SetReport:
     fast, recipe = teacher.fast(), manifest(settings, teacher, photos=photos)
     maker = teacher_pass(settings.label, fast, recipe, HERE.device(settings.label.device))
-    store = PairStore(root, maker.folders)
-    drop, restore = sources.drop_lists(settings).values()
-    report = build_set(photos, maker, recipe, store, sides, drop, restore)
-    return conclude(report, settings, root)
+    return build(settings, photos, maker, recipe, PairStore(root, maker.folders), sides)
 
 
-def conclude(
-    report: SetReport,
+def build(
     settings: PhotoSource,
-    root: Path,
-    own: Path | None = None,
-    taught: bool = True,
+    photos: Sequence[Photo],
+    maker: PairMaker,
+    recipe: Manifest,
+    store: PairStore,
+    sides: Sequence[Side] = SIDES,
+    engine: Engine = HERE,
 ) -> SetReport:
-    """Keep the terms of a set that was built, say what happened, and what still holds pictures
-    that it leaves out from now on. Its own files lie in `own`, None: in `root`."""
-    keep_terms(own or root, settings, taught)
+    """`build_set` without what the settings' lists leave out. Keep the set's terms, say what
+    happened, and what still holds pictures that it leaves out from now on."""
+    lists = sources.drop_lists(settings)
+    report = build_set(photos, maker, recipe, store, sides, **lists, engine=engine)
+    keep_terms(store.folder, settings, "teacher" in recipe.plain())
     print(report)
-    runs = Path(getattr(settings, "runs", "runs"))
-    report_takedown(root, report.newly, runs, own, report.contents, report.restored)
+    root, runs = store.root.local or store.folder, Path(getattr(settings, "runs", "runs"))
+    report_takedown(root, report.newly, runs, store.folder, report.contents, report.restored)
     return report
 
 

@@ -29,11 +29,11 @@ from distill.core.onnx_files import content_hash
 from distill.data import faces, sources
 from distill.data.kinds.chosen import source_named
 from distill.data.manifest import PREVIEW, Manifest, manifest_at
-from distill.data.photo_table import SIDES, SKETCH_FOLDERS
+from distill.data.photo_table import SKETCH_FOLDERS
 from distill.data.photos import Photo
-from distill.prepare.labelling import conclude
+from distill.prepare.labelling import build
 from distill.prepare.pair_maker import PairJob, PairMaker, PairStore, Pictures
-from distill.prepare.set_builder import SetReport, build_set
+from distill.prepare.set_builder import SetReport
 from distill_sets.settings import PrepareWithSets, Sketch
 from distill_sets.sketches import lines
 from distill_sets.sketches.framing import cut, in_the_middle
@@ -176,10 +176,7 @@ def prepare(settings: PrepareWithSets) -> SetReport:
     crop = 1.0 if sketch.points else settings.crop
     shared = sources.photos_in_manifest(settings, root)
     manifest = SketchManifest.of(sketch, hashes, crop=crop, **shared)
-    store = PairStore(root, maker.folders)
-    drop, restore = sources.drop_lists(settings).values()
-    report = build_set(photos, maker, manifest, store, SIDES, drop, restore)
-    return conclude(report, settings, root, taught=False)
+    return build(settings, photos, maker, manifest, PairStore(root, maker.folders))
 
 
 def check(settings: PrepareWithSets) -> None:
