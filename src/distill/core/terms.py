@@ -112,12 +112,11 @@ class Terms:
         """All that counts, as one: its strictest answers, and whose is that on commercial use."""
         answers = dict[str, Any]()
         for question, strict in STRICT.items():
-            each_answer = {getattr(each, question) for each in self.counting}
-            answers[question] = strict if strict in each_answer else "unknown"
-            if len(each_answer) == 1:
-                answers[question] = each_answer.pop()
-        of = [each for each in self.counting if each.commercial == answers["commercial"]]
-        return replace(of[0] if of else Licence(""), **answers)
+            every = {getattr(each, question) for each in self.counting}
+            mixed = strict if strict in every else "unknown"
+            answers[question] = every.pop() if len(every) == 1 else mixed
+        decisive = (each for each in self.counting if each.commercial == answers["commercial"])
+        return replace(next(decisive, Licence("")), **answers)
 
     @property
     def commercial(self) -> Answer:

@@ -125,6 +125,11 @@ def read_sides(path: Path) -> list[tuple[str, Side]]:
     return [(name, side) for where, _, name in rows if (side := _SIDE.get(where)) and name]
 
 
+def names_learnt(run: Path) -> set[str]:
+    """The pairs that a run began with, by name."""
+    return {name for name, _ in read_sides(run / RUN_PAIRS)}
+
+
 def write_sides(path: Path, sides: Iterable[tuple[str, Side]]) -> None:
     """A line for each pair, but for names that no line can hold."""
     _write(path, "".join(f"{side}\t{name}\n" for name, side in sides if "\n" not in name))

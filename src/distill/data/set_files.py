@@ -18,6 +18,11 @@ KEPT = "set"
 SIDECARS = (MANIFEST, PHOTOS, DROPPED, SKIPPED, TEACHER, DRAWINGS, TERMS)
 
 
+def metadata_folder(root: Path) -> Path:
+    """Where the set's own files lie: in ROOT/set where there is one, else in ROOT."""
+    return kept if (kept := root / KEPT).is_dir() else root
+
+
 def write_sidecars(root: Address, folder: Path) -> None:
     """Have ROOT/set hold the set's own files as they are in `folder`."""
     for name in SIDECARS:

@@ -27,16 +27,9 @@ from distill.core.files import cache_folder, home_path, real_path, write_whole
 from distill.core.terms import TAKEN_DOWN, Licence, Terms
 from distill.data.dropped import content_line, contents_named, copies
 from distill.data.manifest import manifest_at
-from distill.data.photo_table import (
-    RUN_PAIRS,
-    PhotoRow,
-    pair_of,
-    read_dropped,
-    read_rows,
-    read_sides,
-)
+from distill.data.photo_table import PhotoRow, names_learnt, pair_of, read_dropped, read_rows
 from distill.data.photos import Photo
-from distill.data.set_files import KEPT
+from distill.data.set_files import KEPT, metadata_folder
 
 TAKEDOWN, PUBLISHED = "takedown.txt", "published.txt"
 NETWORKS = {".ckpt", ".onnx", ".safetensors"}
@@ -100,9 +93,8 @@ def with_takedown(terms: Terms, path: Path) -> Terms:
     learnt from them, or one did that it started from or was taught by; the file may be a copy."""
     pairs = set[str]()
     for run, roots in _lineage(path.absolute().parent):
-        names = {name for name, _ in read_sides(run / RUN_PAIRS)} or None
         pairs |= _pictures(run / TAKEDOWN).keys()
-        pairs = pairs.union(*(_held(root, names) for root in roots))
+        pairs = pairs.union(*(_held(root, names_learnt(run) or None) for root in roots))
     runs = (file for depth in ("*", "*/*") for file in Path("runs").glob(f"{depth}/{TAKEDOWN}"))
     for record in () if pairs else (*_records(path.parent), *runs):
         if not pairs and copies([Photo(path, path.name)], read_dropped(record)):
@@ -117,8 +109,7 @@ def set_with_takedown(terms: Terms, root: Path) -> Terms:
 
 def learnt_before(run: Path) -> dict[str, str]:
     """The pictures that a run learnt from before its set left them out: by pair name the key."""
-    names = (name for name, _ in read_sides(run / RUN_PAIRS))
-    return _among(_pictures(run / TAKEDOWN), names)
+    return _among(_pictures(run / TAKEDOWN), names_learnt(run))
 
 
 def note_published(path: Path, where: str, runs: Path = Path("runs")) -> None:
@@ -174,12 +165,12 @@ def _among(pictures: Mapping[str, str], names: Iterable[str]) -> dict[str, str]:
 def _rows(root: Path) -> list[PhotoRow]:
     """The photos of which the set has pairs; none of a damaged list."""
     with suppress(DistillError):
-        return [row for at in (root, root / KEPT) for row in read_rows(at).values() if row.side]
+        return [row for row in read_rows(metadata_folder(root)).values() if row.side]
     return []
 
 
 def _photos_of(root: Path) -> str:
-    return str((manifest_at(root / KEPT) or manifest_at(root) or {}).get("photos", ""))
+    return str((manifest_at(metadata_folder(root)) or {}).get("photos", ""))
 
 
 def _records(root: Path) -> list[Path]:
@@ -226,19 +217,12 @@ def _write(path: Path, lines: Iterable[str]) -> None:
 def _trained_on(sets: set[Path], pictures: Mapping[str, str], runs: Path) -> dict[Path, str]:
     """The runs whose students learnt from one of the pictures in one of these sets, or started
     from or were taught by such a student, and which of these it was."""
-
-    def learnt(run: Path) -> bool:
-        names = [name for name, _ in read_sides(run / RUN_PAIRS)]
-        return not names or bool(_among(pictures, names))
-
     reasons = dict[Path, str]()
-    for config in sorted(runs.rglob("config.yaml")):
-        for run, roots in _lineage(config.parent):
-            if sets & roots and learnt(run):
+    for folder in (config.parent for config in sorted(runs.rglob("config.yaml"))):
+        for run, roots in _lineage(folder):
+            if sets & roots and (not (names := names_learnt(run)) or _among(pictures, names)):
                 heir = "started from or was taught by such a student"
-                reasons.setdefault(
-                    config.parent, "learnt from it" if run == config.parent else heir
-                )
+                reasons.setdefault(folder, "learnt from it" if run == folder else heir)
     return reasons
 
 

@@ -44,7 +44,7 @@ from distill.data.address import Address, is_address
 from distill.data.decode import PICTURES
 from distill.data.kinds.chosen import data_source, seen_from_here
 from distill.data.manifest import SUMS, TERMS, manifest_at
-from distill.data.photo_table import RUN_PAIRS, pair_of, read_rows, read_sides
+from distill.data.photo_table import names_learnt, pair_of, read_rows
 from distill.data.photo_terms import (
     FILE,
     PhotoTerms,
@@ -54,14 +54,13 @@ from distill.data.photo_terms import (
     written_on,
 )
 from distill.data.photos import walk
-from distill.data.set_files import KEPT, SetMetadataStore
+from distill.data.set_files import SetMetadataStore, metadata_folder
 from distill.data.takedown import learnt_before, with_takedown
 from distill.models import zoo
 from distill.models.network_file import is_network_file, read_description
 from distill.models.teachers.trained_run import checkpoint_at
 
 PHOTOS = "photos"
-UNKNOWN_PHOTOS = Licence(PHOTOS)
 DEMO = Licence.from_text("scikit-image's photographs", "CC0", "https://scikit-image.org")
 DEEPEST = 20  # runs that started from each other: a file may name itself
 ZOO = "zoo:"
@@ -165,8 +164,8 @@ def terms_of_run(
             if trained.teacher is None:
                 links += _of_pictures(root, stated or trained.style.licence, run)
             else:
-                now = _of_teacher(asdict(trained.style), trained.teacher, depth, stated)
-                now += _of_photos(trained, stated, "", terms_of_photos(root, trained, run))
+                teacher = _of_teacher(asdict(trained.style), trained.teacher, depth, stated)
+                now = (*teacher, *terms_of_photos(root, trained, run).links(PHOTOS, stated))
                 links += Terms(kept_terms(root)).amended(now, fresh).chain
         else:
             data = getattr(trained, "data", None)
@@ -198,8 +197,8 @@ def keep_terms(folder: Path, settings: PhotoSource, taught: bool = True) -> None
     photos = terms_of_photos(str(folder), settings)
     if idle := photos.idle:
         print(f"{FILE}: {counted(len(idle), 'row')} of no photo in the set, such as {idle[0]!r}")
-    now = _of_teacher(asdict(settings.style), settings.teacher, 0, stated) if taught else ()
-    now += _of_photos(settings, stated, where, photos)
+    teacher = _of_teacher(asdict(settings.style), settings.teacher, 0, stated) if taught else ()
+    now = (*teacher, *photos.links(PHOTOS, stated, where))
     chain = Terms(kept_terms(folder)).amended(now, fresh=True).chain
     if chain != kept_terms(folder) or not (folder / TERMS).is_file():
         with suppress(OSError):  # a finished set may lie where nothing can be written
@@ -212,7 +211,7 @@ def kept_terms(folder: Path | str) -> tuple[Licence, ...]:
         places = [SetMetadataStore(Address(folder)).folder]
     else:
         path = home_path(folder).absolute()
-        places = [each for up in (path, *path.parents[:2]) for each in (up, up / KEPT)]
+        places = [metadata_folder(each) for each in (path, *path.parents[:2])]
     for place in places:
         with suppress(OSError):
             terms = read_terms((place / TERMS).read_text(errors="replace"))
@@ -222,40 +221,30 @@ def kept_terms(folder: Path | str) -> tuple[Licence, ...]:
         with suppress(DistillError):
             if made := manifest_at(place):  # from before terms were kept
                 style = {"name": made.get("style")}
-                return (*(_of_teacher(style, None, 0) if style["name"] else ()), UNKNOWN_PHOTOS)
+                return (*(_of_teacher(style, None, 0) if style["name"] else ()), Licence(PHOTOS))
     return ()
-
-
-def _of_photos(
-    source: PhotoSource, stated: str | None, where: str, photos: ListedTerms
-) -> tuple[Licence, ...]:
-    """What terms.csv says of the photos of a set, and the user, who names `where` they are from."""
-    links = photos.links(PHOTOS)
-    if source.data.kind == "demo":
-        links.append(DEMO)
-    if stated:
-        links.append(Licence.from_text(PHOTOS, stated, where, stated=True))
-    elif source.data.kind != "demo" and not photos.complete:
-        links.append(UNKNOWN_PHOTOS)
-    return tuple(links)
 
 
 @dataclass(frozen=True)
 class ListedTerms:
     """What terms.csv in the folders of photos says of each of them, nothing without one; its rows
-    that are of no photo there; when it was written, as a link notes it."""
+    that are of no photo there; when it was written, as a link notes it; and what is `known` of
+    these photos besides, as of the demo's."""
 
     photos: Sequence[PhotoTerms] = ()
     idle: Sequence[str] = ()
     note: str = ""
+    known: Sequence[Licence] = ()
 
-    @property
-    def complete(self) -> bool:
-        """Whether it says something of every photo."""
-        return bool(self.photos) and all(each.licence for each in self.photos)
-
-    def links(self, of: str) -> list[Licence]:
-        return photo_links(of, self.photos, self.note)
+    def links(self, of: str, stated: str | None, where: str = "") -> list[Licence]:
+        """Of each author, source and licence, and of all of them what the user states, who names
+        `where` they are from; that it is unknown where nothing says it of every photo."""
+        links = [*photo_links(of, self.photos, self.note), *self.known]
+        listed = self.photos and all(each.licence for each in self.photos)
+        if stated or not (listed or self.known):
+            where = where if stated else ""
+            links.append(Licence.from_text(of, stated or "", where, stated=bool(stated)))
+        return links
 
 
 def terms_of_photos(root: str, source: PhotoSource, run: Path | None = None) -> ListedTerms:
@@ -266,10 +255,12 @@ def terms_of_photos(root: str, source: PhotoSource, run: Path | None = None) -> 
         keys = learnt_before(run) if run else {}
         place = SetMetadataStore(Address(root)).folder if is_address(root) else Path(root)
         with suppress(DistillError):  # a damaged photos.tsv
-            rows = read_rows(place) or read_rows(place / KEPT)
-            keys |= {row.pair: literal_eval(row.key) for row in rows.values() if row.side}
+            rows = read_rows(metadata_folder(place)).values()
+            keys |= {row.pair: literal_eval(row.key) for row in rows if row.side}
         yield from keys.items()
 
+    if source.data.kind == "demo":
+        return ListedTerms(known=[DEMO])
     folders: Mapping[str, Path | Address] = {}
     with suppress(DistillError):  # an address that cannot be reached
         folders = sources.photo_folders(source)
@@ -283,7 +274,7 @@ def _listed(
     where some are gone that the `run` learnt from: their earlier terms stay."""
     tables = {name: read_photo_terms(folder) for name, folder in folders.items()}
     there = [*photos] if any(tables.values()) else []
-    learnt = {pair_of(name) for name, _ in read_sides(run / RUN_PAIRS)} if run else set()
+    learnt = set(map(pair_of, names_learnt(run))) if run else set()
     if not there or not learnt <= {pair for pair, _ in there}:
         return ListedTerms()
     listed, idle = list[PhotoTerms](), list[str]()
@@ -332,14 +323,14 @@ def check_stated(stated: LicenceSettings | SetCard, source: Training | PhotoSour
 
 def _of_pictures(folder: str, stated: str | None, run: Path | None = None) -> tuple[Licence, ...]:
     """What the user states of them, and terms.csv of each, beside what the set in there says."""
-    name, told = f"pictures {Path(folder).name}", stated not in (None, *PLACEHOLDERS)
-    place = home_path(folder)
+    name, place = f"pictures {Path(folder).name}", home_path(folder)
+    stated = None if stated in PLACEHOLDERS else stated
     files = (p.relative_to(place) for p in walk(place) if p.suffix.lower() in PICTURES)
     listed = _listed({"": place}, ((pair_of(f.name), f.as_posix()) for f in files), run)
-    links = (*Terms(kept_terms(folder)).inherited(name), *listed.links(name))
-    if told or not links or (listed.photos and not listed.complete):
-        links += (Licence.from_text(name, stated or "", stated=told),)
-    return links
+    kept = Terms(kept_terms(folder)).inherited(name)
+    if kept and not (listed.photos or stated):
+        return kept
+    return (*kept, *listed.links(name, stated))
 
 
 def _of_file(path: Path | None, of: str, depth: int) -> tuple[Licence, ...]:
