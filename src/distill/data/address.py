@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +13,7 @@ from distill.core.errors import DistillError, reason_of
 from distill.core.files import write_whole
 
 _LOCAL = ("", "file", "local")
+_NOT_THERE = (FileNotFoundError, NotADirectoryError)
 # Protocols of stores that have buckets, and no folders to be made: `makedirs` would make a bucket
 # of a mistyped name.
 _BUCKETS = {"s3", "gs", "gcs", "abfs", "abfss", "az", "oss", "oci"}
@@ -97,58 +98,54 @@ class Address:
 
     def size(self, path: str) -> int | None:
         """Bytes of a file, None where there is none."""
-        try:
+        with suppress(*_NOT_THERE):
             if self.local is not None:
                 return (self.local / path).stat().st_size
             with self._told():
                 return self._fs().size(self._at(path))
-        except (FileNotFoundError, NotADirectoryError):
-            return None
+        return None
 
     def names(self, folder: str) -> set[str]:
         """The names of the files in a folder; none where there is no such folder."""
-        try:
+        with suppress(*_NOT_THERE):
             if self.local is not None:
                 return {each.name for each in (self.local / folder).iterdir() if each.is_file()}
             with self._told():
                 fs = self._fs()
                 fs.invalidate_cache()  # another process may have written meanwhile
-                found = fs.ls(self._at(folder), detail=True)
-        except (FileNotFoundError, NotADirectoryError):
-            return set()
-        return {each["name"].rpartition("/")[2] for each in found if each["type"] == "file"}
+                listed = fs.ls(self._at(folder), detail=True)
+            return {each["name"].rpartition("/")[2] for each in listed if each["type"] == "file"}
+        return set()
 
     def is_there(self) -> bool:
         """Whether a folder lies there; a store is asked for that without listing it."""
-        try:
+        with suppress(*_NOT_THERE):
             if self.local is not None:
                 return self.local.is_dir()
             with self._told():
                 fs, root = self._root()
                 fs.invalidate_cache()
                 return fs.exists(root)
-        except (FileNotFoundError, NotADirectoryError):
-            return False
+        return False
 
     def find(self) -> dict[str, dict[str, Any]]:
         """Every file below an address that is no local folder, by its path from there: what the
         store says of it. None where there is no such folder."""
-        try:
-            with self._told():
-                fs, root = self._root()
-                fs.invalidate_cache()
-                try:
-                    found = _find(fs, root)
-                finally:
-                    fs.invalidate_cache()  # some keep all that they have seen
-        except (FileNotFoundError, NotADirectoryError):
-            return {}
-        inside = f"{root}/"
-        return {
-            name.removeprefix(inside): about
-            for name, about in found.items()
-            if about.get("type") == "file" and name.startswith(inside) and not name.endswith("/")
-        }
+        with suppress(*_NOT_THERE), self._told():
+            fs, root = self._root()
+            fs.invalidate_cache()
+            try:
+                listed = _find(fs, root).items()
+            finally:
+                fs.invalidate_cache()  # some keep all that they have seen
+            return {
+                name.removeprefix(f"{root}/"): about
+                for name, about in listed
+                if about.get("type") == "file"
+                and name.startswith(f"{root}/")
+                and not name.endswith("/")
+            }
+        return {}
 
     def remove(self, path: str) -> None:
         """Remove a file, if it is there."""
@@ -184,7 +181,7 @@ class Address:
     def _told(self) -> Iterator[None]:
         try:
             yield
-        except (FileNotFoundError, NotADirectoryError, DistillError):
+        except (*_NOT_THERE, DistillError):
             raise
         except ImportError as error:  # fsspec says which package
             raise DistillError(f"{self.text}: {reason_of(error)} (pip install it)") from error

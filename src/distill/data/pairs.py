@@ -232,7 +232,17 @@ def find_pairs(
         raise DistillError(f"data.root={root}: no such folder{near_name(root)}")
     if (kind := kind_at(root)) != "pairs":
         raise DistillError(f"data.root={root}: holds {kind}; add data={kind}, or unpack them")
-    sides = _all_sides(root, style, val_fraction, seed, test_fraction, remember)
+    layout, alone = _layout(root, style), list[str]()
+    sides = {side: _pairs_of(folder, style, two, alone) for side, (folder, two) in layout.items()}
+    below_root = [Path(path).relative_to(root).as_posix() for path in alone]
+    tell_alone(root, below_root, "without a partner of the same name")
+    if sides.keys() == {"train"}:
+        sides = _split_by_names(root, sides["train"], (val_fraction, seed, test_fraction), remember)
+    elif "val" not in sides:
+        sides["val"] = sides["test"]
+        if "train" in sides:  # validation chooses by them, so they are no test
+            del sides["test"]
+    sides = {side: sides.get(side, Pairs([], root)) for side in SIDES}
     sides = sides if with_dropped else _without_dropped(root, sides)
     if whole or not (manifest_at(root) or {}).get("sizes"):
         return sides
@@ -249,30 +259,6 @@ def whole_of(pairs: Pairs, sizes: Sequence[int]) -> Pairs:
     """Those of a set of several sizes that are whole pictures of these sizes, the small first."""
     sizes_of = [(size_of(pair.name), i) for i, pair in enumerate(pairs)]
     return pairs.take(i for size, i in sorted((s, i) for s, i in sizes_of if s in sizes))
-
-
-def _all_sides(
-    root: Path,
-    style: str | None,
-    val_fraction: float,
-    seed: int,
-    test_fraction: float,
-    remember: bool,
-) -> dict[Side, Pairs]:
-    alone: list[str] = []
-    layout = _layout(root, style)
-    sides = {side: _pairs_of(folder, style, two, alone) for side, (folder, two) in layout.items()}
-    below_root = [Path(path).relative_to(root).as_posix() for path in alone]
-    tell_alone(root, below_root, "without a partner of the same name")
-    if sides.keys() == {"train"}:
-        return _split_by_names(
-            root, sides["train"], val_fraction, seed, test_fraction, remember=remember
-        )
-    if "val" not in sides:
-        sides["val"] = sides["test"]
-        if "train" in sides:  # validation chooses by them, so they are no test
-            del sides["test"]
-    return {side: sides.get(side, Pairs([], root)) for side in SIDES}
 
 
 def _layout(root: Path, style: str | None) -> Layout:
@@ -295,17 +281,14 @@ def _layout(root: Path, style: str | None) -> Layout:
 
 
 def _split_by_names(
-    root: Path,
-    pairs: Pairs,
-    val_fraction: float,
-    seed: int,
-    test_fraction: float,
-    remember: bool,
+    root: Path, pairs: Pairs, split: tuple[float, int, float], remember: bool
 ) -> dict[Side, Pairs]:
-    """The sides of pairs that no folder divides, by a hash of their names.
+    """The sides of pairs that no folder divides, by a hash of their names; `split` is the share of
+    validation, the seed and the share of the test.
 
     Those that a training had before keep theirs; with `remember` this one's are written down.
     """
+    val_fraction, seed, test_fraction = split
     file = root / f"split-{val_fraction:g}-{test_fraction:g}-{seed}.tsv"
     known = dict(read_sides(file))
     photos = [Photo(pair.photo, pair.name) for pair in pairs]

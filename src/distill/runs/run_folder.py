@@ -104,18 +104,14 @@ class Run:
 
     def validations(self) -> list[dict[str, float]]:
         """The rows of metrics.csv that hold a validation, in its order; none without that file."""
-        table = self.folder / "metrics.csv"
-        if not table.is_file():
-            return []
         rows: list[dict[str, float]] = []
-        with table.open(newline="", errors="replace") as stream, suppress(csv.Error):
-            for row in csv.DictReader(stream):
-                numbers = {}
-                for column, text in row.items():
-                    with suppress(ValueError, TypeError):  # an empty cell, a row cut short
-                        if math.isfinite(value := float(text)):
-                            numbers[column] = value
-                rows.append(numbers)
+        for row in metrics_rows(self.folder / "metrics.csv"):
+            numbers = {}
+            for column, text in row.items():
+                with suppress(ValueError, TypeError):  # an empty cell, a row cut short
+                    if math.isfinite(value := float(text)):
+                        numbers[column] = value
+            rows.append(numbers)
         scores = {"val/psnr", "val/frechet", "val/photo_style"}
         return [row for row in rows if "step" in row and row.keys() & scores]
 
@@ -202,6 +198,13 @@ class Run:
             print(f"{self.folder}: resumes at step {step} (resume=false starts over)")
         else:
             print(f"{self.folder}: a new run of {length}")
+
+
+def metrics_rows(table: Path) -> Iterator[dict[str, str]]:
+    """The rows of a run's metrics.csv, up to the first damage; none without that file."""
+    if table.is_file():
+        with table.open(newline="", errors="replace") as stream, suppress(csv.Error):
+            yield from csv.DictReader(stream)
 
 
 def find_run(choice: RunChoice) -> Run:

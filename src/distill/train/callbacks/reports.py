@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import csv
 import time
-from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +15,7 @@ from distill.core.arrays import save_png
 from distill.core.files import atomic_write
 from distill.core.images import sheet
 from distill.core.progress import bar
+from distill.runs.run_folder import metrics_rows
 from distill.train.loggers import log_picture
 
 ROWS = 4  # of a grid of samples
@@ -35,13 +35,10 @@ class MetricsTable(pl.Callback):
         self.columns: list[str] = ["step"]
 
     def on_train_start(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:
-        if self.path.is_file():
-            old: list[dict[str, str]] = []
-            # What is damaged is left out: the run itself is whole.
-            with self.path.open(newline="", errors="replace") as stream, suppress(csv.Error):
-                old += (row for row in csv.DictReader(stream) if str(row.get("step")).isdecimal())
-            self.rows = [row for row in old if int(row["step"]) <= trainer.global_step]
-            self.columns = list(dict.fromkeys(k for row in self.rows for k in row)) or ["step"]
+        # What is damaged is left out: the run itself is whole.
+        old = [row for row in metrics_rows(self.path) if str(row.get("step")).isdecimal()]
+        self.rows = [row for row in old if int(row["step"]) <= trainer.global_step]
+        self.columns = list(dict.fromkeys(k for row in self.rows for k in row)) or ["step"]
 
     def on_train_batch_end(
         self, trainer: pl.Trainer, pl_module: Any, outputs: Any, batch: Any, batch_idx: int
