@@ -9,12 +9,7 @@ from typing import Annotated, Any
 from pydantic import BeforeValidator, Field
 from pydantic_core import PydanticCustomError
 
-from distill.config.settings.base import (
-    Paths,
-    PathText,
-    TakedownSettings,
-    setting,
-)
+from distill.config.settings.base import Paths, PathText, TakedownSettings, setting
 from distill.config.settings.commands import TakesOnnxFiles
 
 # Scheme, host (`*.` before it: every host below it) and perhaps a port, as browsers compare them.

@@ -17,13 +17,7 @@ from distill.config.settings.training import Training
 from distill.core.errors import INTERRUPTED, DistillError, counted
 from distill.models.build import untrained
 from distill.runs.run_folder import Run
-from distill_search.jobs import (
-    StaggeredStart,
-    StartedJob,
-    command,
-    run_parallel,
-    starter_for,
-)
+from distill_search.jobs import StaggeredStart, StartedJob, command, run_parallel, starter_for
 from distill_search.objectives import counted_costs, values
 from distill_search.settings import Launcher, Search
 from distill_search.sweeps import into

@@ -47,6 +47,4 @@ def train(
 
 
 # Train into a run's folder, or resume; only the `first` of several processes prints and writes.
-TRAIN: Mapping[str, Callable[[Any, Run, bool], None]] = {
-    "distill": student_training.train,
-}
+TRAIN: Mapping[str, Callable[[Any, Run, bool], None]] = {"distill": student_training.train}

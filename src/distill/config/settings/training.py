@@ -36,11 +36,7 @@ from distill.config.settings.base import (
     one_of,
     setting,
 )
-from distill.config.settings.networks import (
-    NetworkSettings,
-    StudentSettings,
-    StyleSettings,
-)
+from distill.config.settings.networks import NetworkSettings, StudentSettings, StyleSettings
 from distill.core.moved import moved_names
 
 
