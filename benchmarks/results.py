@@ -32,7 +32,6 @@ def tables(page: str) -> dict[str, list[str]]:
         blocks = re.findall(r"(?m)(?:^ {4}.*\n)+", text)
         lines = "".join(blocks).replace("\\\n", " ").splitlines()
         parts = [part.strip() for line in lines for part in line.split("  #")[0].split(";")]
-        parts += re.findall(r"`(make \w+)`", text)
         if re.search(r"(?m)^\|", text):
             found[title.lower()] = [" ".join(p.split()) for p in parts if COMMAND.match(p)]
     return found
