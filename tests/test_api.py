@@ -100,7 +100,13 @@ def test_inference_with_a_shipped_student_needs_no_torch(tmp_path):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("before", ["", EVERYTHING_FIRST], ids=["alone", "after all modules"])
+@pytest.mark.parametrize(
+    "before",
+    [
+        pytest.param("", id="alone"),
+        pytest.param(EVERYTHING_FIRST, id="after all modules", marks=pytest.mark.campaign),
+    ],
+)
 def test_a_fresh_interpreter_loads_stylizes_trains_on_its_loader_and_exports(tmp_path, before):
     said = fresh(before + FRESH, tmp_path)
     assert said.endswith(f"{list(zoo.shipped())} runs/own/export/student.onnx\n")

@@ -3,14 +3,11 @@
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-import onnxruntime
 import pytest
 import torch
 
 from distill.core.errors import DistillError
-from distill.models import checkpoint, network_file, zoo
-from distill.runs.published_student import PublishedStudent
+from distill.models import network_file
 from distill_drawings.toon import Toon
 from support.students_on_file import distilled, settings_of_student
 
@@ -20,25 +17,6 @@ PHOTO = torch.rand(1, 3, 256, 256, generator=torch.Generator().manual_seed(3))
 
 def load(name: str, **words: Any) -> torch.nn.Module:
     return torch.hub.load(str(ROOT), name, source="local", **words)
-
-
-@pytest.mark.parametrize("style", zoo.shipped())
-@pytest.mark.campaign
-def test_a_student_of_the_package_gives_what_its_file_gives(style, tmp_path):
-    student = load("student", style=style)
-    assert not student.training
-    session = onnxruntime.InferenceSession(zoo.find(style))
-    (expected,) = session.run(None, {"photo": PHOTO.numpy()})
-    with torch.inference_mode():
-        np.testing.assert_allclose(student(PHOTO).numpy(), expected, atol=1e-4)
-        assert student(PHOTO[..., :100, :90]).shape == (1, 3, 100, 90)
-    assert student.description.style.name == style.removesuffix("-small")
-    path = tmp_path / "s.safetensors"
-    student.save(path)
-    back = PublishedStudent.of(path)
-    with torch.inference_mode():
-        assert torch.equal(back(PHOTO), student(PHOTO))
-    assert checkpoint.student_to_start_from(path)[1]  # folded: `init=` puts BatchNorm back
 
 
 def test_gradients_reach_the_photo_and_the_weights():

@@ -27,7 +27,7 @@ def shop(tmp_path):
 )
 def test_commands_end_as_if_nothing_had_been(name):
     """By a process of its own: one that has computed in several threads must not be forked."""
-    words = [sys.executable, kill_points.__file__, "--commands", name, "--at", "0.5", "0.9"]
+    words = [sys.executable, kill_points.__file__, "--commands", name, "--at", "0.7"]
     done = subprocess.run(words, capture_output=True, text=True, timeout=250)
     assert f"{name}: " in done.stdout
     assert "0 failures" in done.stdout

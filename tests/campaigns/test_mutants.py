@@ -54,7 +54,6 @@ def tiny(tmp_path, monkeypatch):
     return tmp_path
 
 
-@pytest.mark.campaign
 def test_mutants_of_what_no_test_looks_at_survive(tiny):
     outcome = mutants.run("tiny", tiny / "kept", 100, 0, 1)
     survived = set(outcome.survivors)
@@ -67,7 +66,7 @@ def test_mutants_of_what_no_test_looks_at_survive(tiny):
     assert "return a + 1" not in shown
 
 
-@pytest.mark.slow
+@pytest.mark.campaign
 def test_a_few_mutants_of_the_losses(tmp_path):
     """By a process of its own: mutants are forked from it."""
     words = ["--parts", "losses", "--mutants", "6", "--seed", "5", "--least", "0"]

@@ -1,13 +1,9 @@
 """The commands as typed, in a process of their own: exit statuses, one line, no traceback."""
 
-import os
-import signal
 import subprocess
 import sys
-import time
 
 import pytest
-from PIL import Image
 
 COMMANDS = [
     *("train", "prepare", "shards", "export", "eval_fid", "stylize", "check", "benchmark", "hub"),
@@ -47,39 +43,6 @@ def test_a_typo_beside_a_flag_is_one_line_too(tmp_path):
     done = distill("train", "--cfg", "job", "lrr=3", cwd=tmp_path)
     assert done.returncode == 1
     assert done.stderr.startswith("error: lrr: no such setting; did you mean lr?")
-
-
-@pytest.mark.campaign
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_a_signal_finishes_the_batch_saves_and_the_same_command_goes_on(tmp_path, number):
-    pictures = tmp_path / "photos"
-    pictures.mkdir()
-    for i in range(4):
-        Image.new("RGB", (64, 64), (60 * i, 99, 0)).save(pictures / f"{i}.png")
-    small = ["photos=photos", "style.resolution=64", "encoder.weights=none", "data.batch_size=2"]
-    small += ["trainer.val_every=50000"]
-    command = [sys.executable, "-u", "-m", "distill.train", *small, "trainer.max_steps=100000"]
-    running = subprocess.Popen(
-        [*command, "trainer.log_every=1"],
-        cwd=tmp_path,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        start_new_session=True,  # Ctrl-C and a batch system's SIGTERM reach the workers too
-    )
-    table = tmp_path / "runs/toon-detail/metrics.csv"
-    deadline = time.monotonic() + 90
-    while not table.is_file() and time.monotonic() < deadline:
-        time.sleep(0.1)
-    os.killpg(running.pid, number)
-    _, said = running.communicate(timeout=90)
-    assert running.returncode == 130
-    assert "stopped at step" in said
-    step = int(said.split("stopped at step ")[1].split(";")[0])
-    assert step > 0
-    again = distill("train", *small, f"trainer.max_steps={step + 1}", cwd=tmp_path)
-    assert f"resumes at step {step}" in again.stdout
-    assert again.returncode == 0
 
 
 @pytest.mark.campaign

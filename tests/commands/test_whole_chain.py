@@ -169,47 +169,6 @@ def test_export_and_evaluation_without_a_run(here, capsys):
     assert len(lines) == 5
 
 
-@pytest.mark.parametrize("part", ["teacher", "module", "decoder"])
-@pytest.mark.campaign
-def test_a_checkpoint_from_elsewhere_cannot_run_code(here, capsys, monkeypatch, part):
-    assert go("trainer.max_steps=1") == 0
-    checkpoint = here / "runs/toon-residual/checkpoints/last.ckpt"
-    saved = torch.load(checkpoint, weights_only=True)
-    (here / "hubconf.py").write_text("open('owned', 'w')")
-    if part == "module":  # importing it would be enough
-        monkeypatch.syspath_prepend(here)
-        (here / "evil.py").write_text("open('owned', 'w')")
-        saved["distill"]["teacher"] = {"_target_": "evil.Thing"}
-    elif part == "teacher":
-        saved["distill"]["teacher"] = {"_target_": "os.system", "command": "touch owned"}
-    else:
-        saved["distill"]["decoder"]["build"] = {
-            "_target_": "distill.models.students.encoder.torch.hub.load",
-            "repo_or_dir": str(here),
-            "model": "x",
-            "source": "local",
-        }
-    torch.save(saved, checkpoint)
-    capsys.readouterr()
-    needed = part == "decoder"  # a teacher is not, and stays unbuilt
-    said = "no such class" if needed else "refused; only classes of distill"
-    for command, words in ((export, "exporter.size=64"), (eval_fid, "features=none")):
-        assert run(command, "checkpoint=last", words) == int(needed)
-        assert said in "".join(capsys.readouterr())
-    assert not (here / "owned").exists()
-
-
-@pytest.mark.campaign
-def test_eval_never_takes_a_set_that_was_split_otherwise(here, capsys):
-    # The same name of a set, but another split: its held-out photos may have been trained on.
-    assert go("data=photos", "trainer.max_steps=1") == 0
-    shutil.rmtree("data")
-    assert run(prepare, "photos=photos", *SMALL, "data.val_fraction=0.6") == 0
-    for again in (lambda: run(eval_fid, "features=none"), lambda: go("data=photos", "run=other")):
-        assert again() == 1
-        assert "val_fraction 0.6 there, 0.4 now" in capsys.readouterr().err
-
-
 @pytest.mark.slow
 def test_photos_beside_a_run_are_all_held_out_in_eval(here):
     assert go("trainer.max_steps=1") == 0

@@ -38,26 +38,6 @@ def real_photos(assets, tmp_path, monkeypatch):
     return "photos=scenes"
 
 
-FILES = {"paprika": "paprika.pt", "webtoon": "celeba_distill.pt", "face_v2": "face_paint_512_v2.pt"}
-
-
-@pytest.mark.campaign
-@pytest.mark.parametrize("style", FILES)
-def test_the_paper_s_styles_run_with_local_weights_of_the_port_s_layout(
-    style, noise_photos, tmp_path
-):
-    torch.manual_seed(0)
-    torch.save(AnimeGANv2(norm="group").state_dict(), tmp_path / "mine.pt")
-    small = ["style.resolution=64", "data.val_fraction=0.4", "style.weights=mine.pt", noise_photos]
-    assert run(prepare, f"style={style}", *small, "label.workers=0") == 0
-    assert run(train, f"style={style}", "decoder=fastdepth", *small, *QUICK) == 0
-    assert run(export, f"style={style}", "decoder=fastdepth", "exporter.size=64") == 0
-    report = json.loads((tmp_path / f"runs/{style}-fastdepth/export/report.json").read_text())
-    assert report["teacher"]["parameters"] == 2_143_552
-    assert report["style"]["name"] == style
-    assert run(eval_fid, f"style={style}", "features=none", "bootstrap=0") == 0
-
-
 def test_a_file_of_the_right_name_but_another_hash_is_refused(
     noise_photos, tmp_path, monkeypatch, capsys
 ):

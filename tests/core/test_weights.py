@@ -1,7 +1,6 @@
 """Weights files: looked for, fetched, verified and loaded, or refused in one line."""
 
 import hashlib
-import io
 import os
 import pickle
 import re
@@ -14,7 +13,6 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
 import torch
-from pytorch_fid import inception as fid_inception
 from safetensors.torch import save_file
 from torch import nn
 
@@ -252,13 +250,6 @@ def test_an_address_that_cannot_be_opened_ends_in_the_same_line(cache, url):
     refused(file, cache, "cannot be downloaded")
 
 
-def test_a_server_that_does_not_answer_ends_in_the_same_line(cache, server):
-    server.shutdown()
-    server.server_close()
-    file = WeightsFile("x.pt", f"{server.url}/whole/x.pt", SHA256)
-    refused(file, cache, "cannot be downloaded")
-
-
 def test_an_interrupted_download_goes_on(server, cache):
     file = WeightsFile("x.pt", f"{server.url}/parts/x.pt", SHA256)
     for _ in range(len(CONTENT) // 1000):
@@ -318,42 +309,6 @@ def test_the_published_names_and_kinds_of_hash_from_a_server(server, cache, name
     (cache / real.name).unlink()
     with pytest.raises(DistillError, match="the download has another hash"):
         find(replace(file, **other))
-
-
-@pytest.mark.slow
-def test_distances_take_inception_from_a_server(server, cache, monkeypatch):
-    """features=inception downloads its file, checks it by the prefix in its name, and builds it."""
-    state = fid_inception.fid_inception_v3
-    monkeypatch.setattr(fid_inception, "load_state_dict_from_url", lambda *_, **__: None)
-    monkeypatch.setattr(torch.nn.Module, "load_state_dict", lambda *_, **__: None)
-    made = state().state_dict()
-    monkeypatch.undo()
-    monkeypatch.setenv("DISTILL_CACHE", str(cache))
-    monkeypatch.setenv("no_proxy", "*")
-    buffer = io.BytesIO()
-    torch.save(made, buffer)
-    content = buffer.getvalue()
-    monkeypatch.setattr(Replies, "do_GET", lambda self: serve(self, content))
-    digest = hashlib.sha256(content).hexdigest()[:8]
-    file = replace(features.INCEPTION, url=f"{server.url}/{features.INCEPTION.name}", sha256=digest)
-    monkeypatch.setattr(features, "INCEPTION", file)
-    with pytest.raises(DistillError, match="cut short"):
-        features.feature_network("inception")
-    found = features.feature_network("inception")
-    assert server.starts == [0, len(content) // 2]
-    assert found(torch.zeros(1, 3, 32, 32)).shape == (1, 2048)
-
-
-def serve(handler, content):
-    """The first request gets half, the next one the rest."""
-    start = len(content) // 2 if handler.headers.get("Range") else 0
-    assert not start or handler.headers["Range"] == f"bytes={start}-"
-    handler.server.starts.append(start)
-    handler.send_response(206 if start else 200)
-    handler.send_header("Content-Length", str(len(content) - start))
-    handler.end_headers()
-    handler.wfile.write(content[start:] if start else content[: len(content) // 2])
-    handler.close_connection = True
 
 
 def test_a_published_file_without_a_hash_is_never_downloaded(server, cache):

@@ -1,4 +1,3 @@
-import os
 import pickle
 
 import numpy as np
@@ -114,11 +113,6 @@ def test_without_training_pair_p_comes_as_it_is(tmp_path):
     assert len(data) == 3
 
 
-def test_pairs_of_another_shape_become_squares_of_the_size(tmp_path):
-    item = PairSet(inverted_pairs(tmp_path, 1, (100, 70)), 64, train=False)[0]
-    assert item["photo"].shape == item["target"].shape == (64, 64, 3)
-
-
 def test_alpha_gives_targets_of_four_channels(tmp_path):
     photo, target = noise(tmp_path / "p.png", 0, (64, 64)), tmp_path / "t.png"
     Image.new("RGBA", (64, 64), (255, 0, 0, 51)).save(target)
@@ -143,24 +137,6 @@ def test_a_bad_pair_is_replaced_by_the_next_and_named_once(tmp_path, capsys, sid
     assert said.count("\n") == 1
     assert str(tmp_path / side / "1.png") in said
     assert "not a picture" in said
-
-
-def test_a_bad_photo_is_replaced_by_the_next_and_named_once(tmp_path, capsys):
-    found = photos(tmp_path, 3)
-    found[2].path.write_text("<html>")
-    data = PhotoSet(found, 48, train=False)
-    assert [data[i]["name"] for i in (2, 1, 2)] == ["0.png", "1.png", "0.png"]
-    said = capsys.readouterr().out
-    assert said.count("\n") == 1
-    assert "2.png" in said
-
-
-@pytest.mark.skipif(os.name == "nt", reason="names on Windows are always valid Unicode")
-def test_a_bad_photo_whose_name_is_no_utf_8_can_be_named(tmp_path, capsys):
-    (good,) = photos(tmp_path, 1)
-    bad = Photo(tmp_path / os.fsdecode(b"caf\xe9.jpg"), "bad")
-    assert PhotoSet([bad, good], 48, train=False)[0]["name"] == "0.png"
-    assert "caf" in capsys.readouterr().out
 
 
 def test_nothing_readable_at_all_is_an_error_and_no_endless_loop(tmp_path):
@@ -337,32 +313,6 @@ def test_colours_leave_the_crops_where_they_are(tmp_path):
 def test_a_dataset_can_be_sent_to_a_process_that_is_no_copy(tmp_path, kind):
     data = KINDS[kind](tmp_path)
     assert same(pickle.loads(pickle.dumps(data))[7], data[7])
-
-
-def zoomed(folder, **more):
-    return PairSet(inverted_pairs(folder, 3), 64, train=True, zoom=0.3, seed=4, **more)
-
-
-def test_zoom_keeps_both_sides_together(tmp_path):
-    data = zoomed(tmp_path, crop_size=48)
-    for position in range(12):
-        item = data[position]
-        assert item["photo"].shape == item["target"].shape == (48, 48, 3)
-        # Lanczos overshoots on noise and is cut at 0 and 255, alike on both sides.
-        assert (item["photo"].int() + item["target"].int() - 255).abs().max() <= 1
-    whole = zoomed(tmp_path)[0]
-    assert whole["photo"].shape == (64, 64, 3)
-
-
-def test_the_photo_s_colours_vary_alone(tmp_path):
-    plain, coloured = zoomed(tmp_path), zoomed(tmp_path, photo_colour=0.3)
-    changed = 0
-    for position in range(6):
-        one, other = plain[position], coloured[position]
-        assert torch.equal(one["target"], other["target"])
-        changed += not torch.equal(one["photo"], other["photo"])
-        assert same(coloured[position], other)
-    assert changed == 6
 
 
 def test_validation_is_not_varied(tmp_path):

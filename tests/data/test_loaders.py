@@ -60,15 +60,6 @@ def test_a_batch_far_larger_than_the_set_is_refused(tmp_path):
         data.first_batches(1)
 
 
-@pytest.mark.parametrize(("direction", "photo", "target"), [("AtoB", "A", "B"), ("BtoA", "B", "A")])
-@pytest.mark.campaign
-def test_direction_says_which_side_is_the_target(tmp_path, direction, photo, target):
-    data = paired(two_folders(tmp_path), f"data.direction={direction}")
-    for dataset in (data.train, data.val):
-        assert blue(dataset[0]) == {"photo": BLUE[photo], "target": BLUE[target]}
-        assert side(dataset[0]) == {(64, 64, 3)}
-
-
 @pytest.mark.campaign
 def test_the_settings_of_pairs_reach_them(tmp_path):
     root = two_folders(tmp_path)
@@ -83,27 +74,6 @@ def test_the_settings_of_pairs_reach_them(tmp_path):
     )
     assert (still.batch_size, still.workers, still.val_limit) == (1, 0, 64)
     assert paired(root, "data.val_limit=null", "data.batch_size=3").val_limit is None
-
-
-@pytest.mark.campaign
-def test_how_a_student_s_pairs_are_varied_reaches_them(tmp_path):
-    words = [f"data.root={two_folders(tmp_path)}", "style.resolution=64", "data.workers=0"]
-    words += ["data.flip=false"]
-
-    def first(*more):
-        data = loaders.labelled(compose.load("train", [*words, *more], Train))
-        return [data.train[position] for position in range(8)]
-
-    for plain in first():
-        assert int(plain["photo"][0, -1, 0]) == 71  # whole pictures of 72, at 64
-    spans = set()
-    for zoomed in first("data.zoom=0.5"):
-        assert torch.equal(zoomed["photo"][..., :2], zoomed["target"][..., :2])
-        spans.add(int(zoomed["photo"][0, -1, 0]) - int(zoomed["photo"][0, 0, 0]))
-    assert len(spans) > 3
-    for coloured in first("data.photo_colour=0.5"):
-        assert torch.equal(coloured["target"], plain["target"])
-        assert not torch.equal(coloured["photo"], plain["photo"])
 
 
 MADE = {  # a set of the layout that distill.prepare writes, and what its manifest says

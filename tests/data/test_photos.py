@@ -1,6 +1,4 @@
-import os
 import struct
-import zlib
 from pathlib import Path
 
 import numpy as np
@@ -19,7 +17,6 @@ from distill.data.photos import (
     read_photo,
     stem_of,
 )
-from distill.data.split import split
 
 RED, GREEN, BLUE, YELLOW = (255, 0, 0), (0, 255, 0), (0, 0, 255), (255, 255, 0)
 
@@ -34,25 +31,6 @@ def quadrants():
     picture[:32, :48], picture[:32, 48:] = RED, GREEN
     picture[32:, :48], picture[32:, 48:] = BLUE, YELLOW
     return picture
-
-
-def raw_png(path, width, height, bits, kind, rows=b""):
-    """A PNG written by hand, for what Pillow cannot write: 16-bit colours, absurd sizes."""
-
-    def chunk(name, data):
-        body = name + data
-        return struct.pack(">I", len(data)) + body + struct.pack(">I", zlib.crc32(body))
-
-    header = struct.pack(">IIBBBBB", width, height, bits, kind, 0, 0, 0)
-    chunks = chunk(b"IHDR", header) + chunk(b"IDAT", zlib.compress(rows)) + chunk(b"IEND", b"")
-    path.write_bytes(b"\x89PNG\r\n\x1a\n" + chunks)
-    return path
-
-
-def sixteen_bits(path, kind, values):
-    """A 16-bit PNG, 64 rows high; `values` (width, channels)."""
-    row = b"\0" + np.asarray(values, ">u2").tobytes()
-    return raw_png(path, len(values), 64, 16, kind, row * 64)
 
 
 # Finding
@@ -70,20 +48,6 @@ def test_pictures_of_every_suffix_and_case_are_found_in_nested_folders(tmp_path)
     assert all(read_photo(p.path).size == (80, 64) for p in found)
 
 
-def test_a_folder_named_like_a_picture_is_searched_and_not_taken_for_one(tmp_path):
-    (tmp_path / "x.jpg").mkdir()
-    plain().save(tmp_path / "x.jpg" / "inside.png")
-    assert [p.key for p in find_photos(tmp_path)] == ["x.jpg/inside.png"]
-
-
-def test_a_loop_of_linked_folders_ends(tmp_path):
-    (tmp_path / "deep").mkdir()
-    plain().save(tmp_path / "deep" / "one.png")
-    (tmp_path / "deep" / "up").symlink_to(tmp_path, target_is_directory=True)
-    (tmp_path / "deep" / "up.jpg").symlink_to(tmp_path, target_is_directory=True)
-    assert [p.key for p in find_photos(tmp_path)] == ["deep/one.png"]
-
-
 @pytest.mark.parametrize("make", [lambda p: None, Path.mkdir, Path.touch])
 def test_a_missing_or_empty_folder_is_one_line_that_names_it(tmp_path, make):
     folder = tmp_path / "photos"
@@ -93,150 +57,7 @@ def test_a_missing_or_empty_folder_is_one_line_that_names_it(tmp_path, make):
     assert str(error.value).startswith(f"a={folder}: ")
 
 
-@pytest.mark.skipif(os.name == "nt", reason="names on Windows are always valid Unicode")
-def test_a_name_that_is_no_utf_8_is_found_read_and_given_a_pair_name(tmp_path):
-    path = os.fsencode(tmp_path) + b"/caf\xe9.png"
-    try:
-        with open(path, "wb") as out:
-            plain().save(out, format="PNG")
-    except OSError:
-        pytest.skip("this file system takes Unicode names only")
-    (photo,) = find_photos(tmp_path)
-    assert read_photo(photo.path).size == (80, 64)
-    photo.pair_name.encode()  # raises where a stray byte got through
-    split([photo, Photo(tmp_path / "b.png", "b.png")], 0.5, 0)  # its hash can be taken
-
-
 # Reading
-
-
-@pytest.mark.parametrize("orientation", range(1, 9))
-@pytest.mark.parametrize("kind", ["jpg", "png", "webp"])
-def test_every_exif_orientation_ends_upright(tmp_path, orientation, kind):
-    upright = quadrants()
-    turned = upright.transpose(1, 0, 2)
-    # EXIF 2.3, tag 274: which side of the scene the first row and the first column are.
-    stored = {
-        1: upright,  # top, left
-        2: upright[:, ::-1],  # top, right
-        3: upright[::-1, ::-1],  # bottom, right
-        4: upright[::-1],  # bottom, left
-        5: turned,  # left, top
-        6: turned[::-1],  # right, top
-        7: turned[::-1, ::-1],  # right, bottom
-        8: turned[:, ::-1],  # left, bottom
-    }[orientation]
-    exif = Image.Exif()
-    exif[274] = orientation
-    path = tmp_path / f"photo.{kind}"
-    how = {"jpg": {"quality": 95, "subsampling": 0}, "webp": {"lossless": True}}.get(kind, {})
-    Image.fromarray(np.ascontiguousarray(stored)).save(path, exif=exif, **how)
-    read = np.asarray(read_photo(path)).astype(int)
-    assert read.shape == upright.shape
-    assert abs(read - upright).max() <= (0 if kind != "jpg" else 12)
-
-
-def test_damaged_exif_does_not_cost_the_photo(tmp_path):
-    plain().save(tmp_path / "x.jpg", exif=b"Exif\0\0no TIFF header at all")
-    assert read_photo(tmp_path / "x.jpg").size == (80, 64)
-
-
-@pytest.mark.parametrize(
-    ("mode", "colour", "suffix", "expected"),
-    [
-        ("L", 90, "jpg", (90, 90, 90)),
-        ("L", 90, "png", (90, 90, 90)),
-        ("1", 1, "png", (255, 255, 255)),
-        ("CMYK", (0, 255, 255, 0), "jpg", RED),
-        ("CMYK", (0, 0, 0, 255), "jpg", (0, 0, 0)),
-        ("RGBA", (200, 0, 100, 255), "png", (200, 0, 100)),
-        ("RGBA", (200, 0, 100, 0), "png", (255, 255, 255)),
-        # over white: c·a + 255·(1 − a) with a = 51/255 = 0.2
-        ("RGBA", (200, 0, 100, 51), "png", (244, 204, 224)),
-        ("RGBA", (200, 0, 100, 51), "webp", (244, 204, 224)),
-        ("LA", (100, 51), "png", (224, 224, 224)),
-        ("LA", (100, 0), "png", (255, 255, 255)),
-    ],
-)
-def test_every_mode_becomes_rgb_over_white(tmp_path, mode, colour, suffix, expected):
-    path = tmp_path / f"x.{suffix}"
-    Image.new(mode, (64, 64), colour).save(path, **({"lossless": True} if suffix == "webp" else {}))
-    read = read_photo(path)
-    assert read.mode == "RGB"
-    assert np.abs(np.asarray(read).astype(int) - expected).max() <= 2
-
-
-@pytest.mark.parametrize(
-    ("transparency", "expected"),
-    [
-        (None, [RED, (0, 0, 0)]),
-        (1, [RED, (255, 255, 255)]),  # one index is see-through
-        (bytes([255, 51]), [RED, (204, 204, 204)]),  # an alpha for every index
-    ],
-)
-def test_palettes_with_and_without_transparency(tmp_path, transparency, expected):
-    picture = Image.new("P", (64, 64), 0)
-    picture.putpalette([*RED, 0, 0, 0])
-    picture.paste(1, (32, 0, 64, 64))
-    path = tmp_path / "x.png"
-    picture.save(path, **({} if transparency is None else {"transparency": transparency}))
-    read = read_photo(path)
-    assert [read.getpixel((5, 5)), read.getpixel((50, 50))] == expected
-
-
-def test_sixteen_bit_grey_is_scaled_and_not_cut_off(tmp_path):
-    values = 257 * np.arange(256)[:, None]
-    read = np.asarray(read_photo(sixteen_bits(tmp_path / "x.png", 0, values)))
-    assert (read == np.arange(256)[None, :, None]).all()
-
-
-def test_sixteen_bit_colour_is_scaled(tmp_path):
-    values = 257 * np.stack([np.arange(256), np.arange(256)[::-1], np.full(256, 7)], -1)
-    read = np.asarray(read_photo(sixteen_bits(tmp_path / "x.png", 2, values)))
-    assert (read == values // 257).all()
-
-
-def test_an_animation_gives_its_first_picture(tmp_path):
-    plain(colour=RED).save(
-        tmp_path / "x.webp", save_all=True, append_images=[plain(colour=BLUE)], lossless=True
-    )
-    assert read_photo(tmp_path / "x.webp").getpixel((9, 9)) == RED
-
-
-def cut_short(path):
-    noise = np.random.default_rng(0).integers(0, 256, (128, 128, 3), np.uint8)
-    Image.fromarray(noise).save(path)
-    path.write_bytes(path.read_bytes()[: path.stat().st_size // 2])
-
-
-BAD = {
-    "cut.jpg": (cut_short, "cut short"),
-    "cut.png": (cut_short, "cut short"),
-    "cut.webp": (cut_short, ""),
-    "empty.jpg": (Path.touch, "not a picture"),
-    "page.jpg": (lambda p: p.write_text("<!doctype html><title>404</title>"), "not a picture"),
-    "header.png": (lambda p: p.write_bytes(b"\x89PNG\r\n\x1a\n"), ""),
-    "tiny.png": (lambda p: plain(63, 200).save(p), "63×200 pixels: smaller than 64"),
-    "flat.png": (lambda p: plain(200, 63).save(p), "200×63 pixels: smaller than 64"),
-    "bomb.png": (lambda p: raw_png(p, 30_000, 30_000, 8, 2), "larger than"),
-    "large.png": (lambda p: raw_png(p, 10_000, 10_000, 8, 2), "larger than"),
-    "folder.jpg": (Path.mkdir, ""),
-    "missing.jpg": (lambda p: None, ""),
-    "loop.jpg": (lambda p: p.symlink_to(p), ""),
-    "nowhere.jpg": (lambda p: p.symlink_to(p.with_name("gone.jpg")), ""),
-}
-
-
-@pytest.mark.parametrize("name", BAD)
-@pytest.mark.filterwarnings("error")
-def test_what_cannot_be_used_is_a_bad_photo_with_a_reason_in_one_line(tmp_path, name):
-    make, reason = BAD[name]
-    make(tmp_path / name)
-    with pytest.raises(BadPhoto) as error:
-        read_photo(tmp_path / name)
-    assert reason in str(error.value)
-    assert str(error.value).strip()
-    assert "\n" not in str(error.value)
 
 
 def test_the_bounds_themselves_are_allowed(tmp_path, monkeypatch):
@@ -373,13 +194,6 @@ def test_pair_names_fit_a_file_system_whatever_the_script(stem):
 @pytest.mark.parametrize("key", ["a b/ü ?*|.jpg", 'q"<>:.png', "tab\t.jpg"])
 def test_pair_names_hold_no_character_that_a_file_system_refuses(key):
     assert not set(Photo(Path(key), key).pair_name) & set(' /\\:*?"<>|\t')
-
-
-def test_a_missing_folder_is_named_with_its_setting(tmp_path):
-    with pytest.raises(DistillError) as error:
-        find_photos(tmp_path / "none", "calibration=")
-    assert "calibration=" in str(error.value)
-    assert "photos=DIR" not in str(error.value)
 
 
 # Large JPEGs, decoded small

@@ -5,7 +5,7 @@ import pytest
 from distill.core.errors import DistillError
 from distill.data.photo_table import folders_of, read_rows
 from distill.data.photos import find_all, find_photos, folder_names
-from support.labelling import MANIFEST, add, add_copies, hashes, make, sides
+from support.labelling import MANIFEST, add, add_copies, make, sides
 
 
 @pytest.fixture
@@ -50,13 +50,6 @@ def test_a_folder_named_twice_is_refused(folders, train, val):
         find_all([at[name] for name in train], [at[name] for name in val])
 
 
-def test_a_missing_folder_is_named_with_its_setting(folders, tmp_path):
-    with pytest.raises(DistillError, match=r"^val_photos=.*nowhere: no such folder"):
-        find_all(folders[:1], [tmp_path / "nowhere"])
-    with pytest.raises(DistillError, match=r"^photos=.*nowhere: no such folder"):
-        find_all([folders[0], tmp_path / "nowhere"], [])
-
-
 def test_a_joint_set_knows_the_folder_of_every_pair(folders, tmp_path):
     root = tmp_path / "set"
     make(None, root, photos=find_all(folders, []))
@@ -85,15 +78,6 @@ def test_a_separate_folder_is_the_whole_validation_side(folders, tmp_path):
     assert sides(tmp_path / "set")["50"] == "val"
 
 
-def test_a_copy_in_another_folder_goes_to_the_same_side(folders, tmp_path):
-    for seed in range(8):
-        add_copies(folders[2], seed, name="x{}")
-    root = tmp_path / "set"
-    make(None, root, photos=find_all([folders[0], folders[2]], []))
-    found = sides(root)
-    assert all(found[f"x{seed}"] == found[str(seed)] for seed in range(8))
-
-
 def test_dropped_names_count_in_every_folder_and_paths_below_each(folders, tmp_path):
     (tmp_path / "drop").write_text("3.png\na/4.png\n")
     add(folders[0] / "deep", 70)
@@ -103,9 +87,3 @@ def test_dropped_names_count_in_every_folder_and_paths_below_each(folders, tmp_p
     (tmp_path / "drop").write_text("deep/70.png\n")
     report = make(None, tmp_path / "s", photos=find_all(folders[:2], []), drop=tmp_path / "drop")
     assert report.counts["dropped"] == 5  # lists add up
-
-
-def test_the_order_of_labelling_does_not_matter(folders, tmp_path):
-    for name, size in (("one", 1), ("three", 3)):
-        make(None, tmp_path / name, photos=find_all(folders, []), batch_size=size)
-    assert hashes(tmp_path / "one") == hashes(tmp_path / "three")

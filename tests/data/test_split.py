@@ -28,53 +28,9 @@ MANY = named([f"{i}x.jpg" for i in range(200)])
 # Groups of names
 
 
-def test_a_group_never_falls_on_both_sides():
-    photos = named(f"Person{p}_{n:04d}.jpg" for p in range(60) for n in range(3))
-    sides = split(photos, 0.3, seed=0)
-    groups = [{group_of(p.key) for p in members} for members in sides.values()]
-    assert not groups[0] & groups[1]
-    assert sum(map(len, sides.values())) == 180
-
-
-def test_the_split_stays_as_photos_are_added():
-    many = named(f"photo of {i}.jpg" for i in range(300))
-    all_sides, few_sides = split(many, 0.2, 3), split(many[::3], 0.2, 3)
-    for side in ("train", "val"):
-        assert few_sides[side] == [p for p in all_sides[side] if p in many[::3]]
-
-
-@pytest.mark.parametrize("fraction", [0.1, 0.5, 0.9])
-def test_the_fraction_is_right_over_many_groups(fraction):
-    photos = named(f"group{i}x.jpg" for i in range(4000))
-    share = len(split(photos, fraction, 0)["val"]) / 4000
-    assert abs(share - fraction) < 4 * (fraction * (1 - fraction) / 4000) ** 0.5
-
-
-def test_another_seed_splits_otherwise():
-    photos = named(f"{i}x.jpg" for i in range(100))
-    assert split(photos, 0.5, 0)["val"] != split(photos, 0.5, 1)["val"]
-
-
 def test_a_fixed_side_is_kept():
     own = [Photo(Path("a.jpg"), "a.jpg", "train"), *MANY]
     assert own[0] in split(own, 0.99, 0)["train"]
-
-
-@pytest.mark.parametrize("fraction", [0.001, 0.5, 0.999])
-def test_two_photos_are_one_for_each_side(fraction):
-    sides = split(named(["a.jpg", "b.jpg"]), fraction, 0)
-    assert (len(sides["train"]), len(sides["val"])) == (1, 1)
-
-
-def test_photos_that_share_one_name_are_split_one_by_one(capsys):
-    sides = split(named(f"holiday_{n:04d}.jpg" for n in range(12)), 0.25, 0)
-    assert (len(sides["train"]), len(sides["val"])) == (9, 3)
-    assert "split one by one" in capsys.readouterr().out
-
-
-def test_few_groups_still_stay_together():
-    sides = split(named(["A_0001.jpg", "A_0002.jpg", "B_0001.jpg", "B_0002.jpg"]), 0.001, 0)
-    assert [len({photo.key[0] for photo in side}) for side in sides.values()] == [1, 1, 0]
 
 
 def test_one_photo_cannot_be_split():
@@ -99,13 +55,6 @@ def test_the_lowest_hashes_are_for_testing_the_next_for_validation():
     for photo in MANY:
         at = share(photo.key.removesuffix(".jpg"), 4)
         assert sides[photo.key] == ("test" if at < 0.15 else "val" if at < 0.35 else "train")
-
-
-def test_without_a_share_for_testing_there_are_two_sides_as_ever():
-    sides = sides_of(MANY, fraction=0.2)
-    held_out = {photo.key for photo in MANY if share(photo.key.removesuffix(".jpg")) < 0.2}
-    assert {key for key, side in sides.items() if side == "val"} == held_out
-    assert "test" not in sides.values()
 
 
 def test_what_was_held_out_of_two_sides_is_for_testing_of_three():
@@ -155,21 +104,6 @@ def test_of_two_components_none_is_for_testing(names, fraction):
 
 
 # Near-duplicates
-
-
-def test_near_duplicates_of_different_names_fall_on_one_side():
-    rng = np.random.default_rng(0)
-    pairs = [tuple(sorted(rng.choice(200, 2, replace=False))) for _ in range(60)]
-    sides = sides_of(MANY, *pairs)
-    assert set(sides.values()) == {"train", "val"}
-    assert all(sides[MANY[i].key] == sides[MANY[j].key] for i, j in pairs)
-
-
-def test_near_duplicates_join_the_groups_of_their_names():
-    photos = named(["A_0001.jpg", "A_0002.jpg", "B_0001.jpg", "B_0002.jpg", *(p.key for p in MANY)])
-    for seed in range(20):
-        sides = sides_of(photos, (1, 2), seed=seed)
-        assert len({sides[key] for key in ("A_0001.jpg", "A_0002.jpg", "B_0002.jpg")}) == 1
 
 
 @pytest.mark.parametrize("seed", range(8))

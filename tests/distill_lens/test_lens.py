@@ -183,14 +183,6 @@ def test_what_cannot_be_ends_in_one_line_before_a_page_is_built(page, word, monk
     assert not list(Path().glob(".*"))
 
 
-def test_an_earlier_lens_is_replaced_whole(page):
-    assert run(lens, "serve=false", "students=[hayao]") == 0
-    assert run(lens, "serve=false", "students=[toon]") == 0
-    (toon,) = manifest()["students"]
-    there = {path.relative_to("lens").as_posix() for path in Path("lens/students").iterdir()}
-    assert there == {toon["file"], toon["thumbnail"]}
-
-
 @pytest.fixture
 def served(page, tmp_path):
     """A running server over a small folder, and a function that asks it."""

@@ -55,19 +55,6 @@ def members(root):
     return found
 
 
-@pytest.mark.parametrize("views", [1, 3])
-@pytest.mark.parametrize("workers", [0, 2])
-@pytest.mark.campaign
-def test_unpacked_they_are_the_folder_set_byte_by_byte(folder, root, tmp_path, views, workers):
-    manifest = replace(THREE_SIDED, views=views)
-    there = make(folder, tmp_path / "set", manifest)
-    report = make_shards(folder, root, manifest, workers=workers)
-    unpack(Address(root), tmp_path / "back")
-    assert contents(tmp_path / "back") == contents(tmp_path / "set")
-    assert (report.made, report.counts) == (there.made, there.counts)
-    assert f"1 photo skipped, see {root}/set/skipped.tsv" in str(report)
-
-
 def test_the_index_says_what_is_known_of_each_pair(folder, root):
     add_copies(folder, 3)
     make_shards(folder, root)
@@ -116,19 +103,6 @@ def test_photos_that_are_added_go_into_further_shards(folder, root):
     assert before.items() <= after.items()
     assert kept.items() <= contents(root / "shards").items()
     assert sum(map(len, after.values())) == 30
-
-
-def test_a_pair_whose_photo_is_gone_keeps_near_duplicates_beside_it(folder, root):
-    make_shards(folder, root)
-    sides = {row.pair: row.side for row in read_rows(root / "set").values()}
-    old = {side: next(p for p in sorted(sides) if sides[p] == side) for side in ("train", "val")}
-    for side, pair in old.items():
-        number = pair.rsplit("-", 1)[0]
-        (folder / f"{number}.png").unlink()
-        add_copies(folder, int(number), name=f"0 from {side}")
-    make_shards(folder, root)
-    now = {row.key: row.side for row in read_rows(root / "set").values()}
-    assert (now["'0 from train.png'"], now["'0 from val.png'"]) == ("train", "val")
 
 
 @pytest.mark.parametrize("codec", ["raw", "jpeg"])
@@ -240,19 +214,6 @@ def test_photos_at_an_address_give_what_they_do_in_a_folder(folder, tmp_path, se
     assert teacher.seen == drawn
 
 
-def test_a_set_follows_its_photos_to_an_address(folder, root, tmp_path):
-    make_shards(folder, root)
-    there = Address(upload(folder, f"memory://{tmp_path.name}/moved"))
-    teacher = Inverted()
-    assert make_shards(there, root, replace(MANIFEST, photos=str(there)), teacher).made == 0
-    assert teacher.seen == 0
-    for seed in range(20):
-        add(folder, seed + 100, name=str(seed))
-    others = Address(upload(folder, f"memory://{tmp_path.name}/others"))
-    with pytest.raises(DistillError, match="holds pairs of other photos, those of memory://"):
-        make_shards(others, root, replace(MANIFEST, photos=str(others)))
-
-
 @pytest.mark.parametrize("build", [make_shards, make], ids=["shards", "folder"])
 def test_a_store_that_breaks_in_mid_labelling_makes_no_photo_a_bad_one(
     folder, tmp_path, monkeypatch, build
@@ -317,14 +278,6 @@ def test_a_first_labelling_that_fails_leaves_nothing(folder, tmp_path, there):
     assert len(Address(root).names("shards")) == 8  # what was there stays
 
 
-def test_without_a_photo_that_can_be_read_it_is_one_line(tmp_path, root):
-    (tmp_path / "photos").mkdir()
-    for name in "abcdef":
-        (tmp_path / "photos" / f"{name}.jpg").write_bytes(b"none")
-    with pytest.raises(DistillError, match=r"no train photo could be read; see .*set/skipped\.tsv"):
-        make_shards(tmp_path / "photos", root)
-
-
 # Several sizes
 
 
@@ -370,15 +323,6 @@ def test_a_set_s_shards_are_those_of_its_folder(large, root, tmp_path):
     assert len(catalogue.of("train")) == sum(
         len(catalogue.of("train", whole)) for whole in (True, False)
     )
-
-
-@pytest.mark.parametrize("after", [0, 4, 9])
-def test_shards_of_several_sizes_go_on_where_they_were_killed(large, root, tmp_path, after):
-    with pytest.raises(KeyboardInterrupt):
-        make_shards(large, root, OF_SIZES, Dies(after))
-    make_shards(large, root, OF_SIZES)
-    make_shards(large, tmp_path / "at once", OF_SIZES)
-    assert contents(root) == contents(tmp_path / "at once")
 
 
 def test_sizes_added_to_shards_go_into_further_ones(large, root):

@@ -1,14 +1,12 @@
 """distill.shards as typed, and what every other command makes of a run on shards."""
 
 import json
-import signal
 import sys
 from pathlib import Path
 
 import fsspec
 import numpy as np
 import pytest
-import torch
 from PIL import Image
 from torch.utils.data import DataLoader
 
@@ -23,7 +21,6 @@ from distill.export import __main__ as export
 from distill.prepare import __main__ as prepare
 from distill.runs.run_folder import Run
 from distill.train import __main__ as train
-from distill.train.callbacks.reports import MetricsTable
 from distill_scale.shards import __main__ as shards
 from support.commands import QUICK, SMALL, go, run
 from support.last_checkpoints import differences, saved
@@ -114,26 +111,6 @@ def data_of(*words, size=64):
 
 
 @pytest.mark.campaign
-def test_crops_and_mirroring_are_those_of_folder_sets(packed):
-    words = ["data.crop_size=32", "data.flip=true"]
-    packs, folder = data_of(*ON, *words), data_of("style=toon", "data.root=set", *words)
-    index_of = {pair.name: i for i, pair in enumerate(folder.train.pairs)}
-    for position in range(20):
-        sample = packs.train[position]
-        folder.train.order = Fixed(index_of[sample["name"]])
-        for key in ("photo", "target"):
-            assert torch.equal(sample[key], folder.train[position][key])
-
-
-class Fixed:
-    def __init__(self, index):
-        self.number = index
-
-    def __call__(self, position):
-        return self.number
-
-
-@pytest.mark.campaign
 def test_a_teacher_s_pairs_are_not_mirrored_and_one_s_own_are(packed):
     assert not data_of(*ON).train.flip
     assert data_of(*ON, "data.flip=true").train.flip
@@ -158,51 +135,6 @@ def test_any_number_of_workers_and_processes_sees_the_same_pictures_in_the_same_
 
 def shard_run(name, *more):
     return go(f"run={name}", *ON, *LENGTH, *more)
-
-
-@pytest.mark.parametrize("workers", [0, 1])
-@pytest.mark.parametrize("harm", ["cut short", "gone", "no index", "folder"])
-@pytest.mark.campaign
-def test_what_a_loading_process_cannot_read_is_one_line(packed, capsys, workers, harm):
-    wanted = "; run the command that made the set again to repair it"
-    train_shards = sorted(Path("packed/shards").glob("train-*"))
-    words, count = ON, len(train_shards)
-    for path in train_shards:
-        if harm == "cut short":
-            path.write_bytes(path.read_bytes()[:100])
-            wanted = "no pair of the training set can be read"
-        elif harm == "gone":
-            path.unlink()
-        elif harm == "no index":
-            (packed / "packed/index" / f"{path.stem}.parquet").write_bytes(b"PAR1")
-    if harm == "folder":
-        words, wanted = ["style=toon", "data.root=set"], "no pair of the training set can be read"
-        for path in Path("set/train/stylized").iterdir():
-            path.write_bytes(path.read_bytes()[:100])
-    assert count
-    assert go("run=harmed", *words, *LENGTH, f"data.workers={workers}") == 1
-    error = [line for line in capsys.readouterr().err.splitlines() if line.startswith("error")]
-    assert len(error) == 1
-    assert wanted in error[0]
-    assert "Traceback" not in error[0]
-
-
-@pytest.mark.campaign
-@pytest.mark.parametrize("workers", [0, 2])
-def test_interrupted_and_resumed_equals_uninterrupted(packed, monkeypatch, workers):
-    options = [f"data.workers={workers}"]
-    assert shard_run("whole", *options) == 0
-    plain, sent = MetricsTable.on_train_batch_end, []
-
-    def hook(self, trainer, *args):
-        if trainer.global_step == 2 and not sent:
-            sent.append(signal.raise_signal(signal.SIGTERM))
-        return plain(self, trainer, *args)
-
-    monkeypatch.setattr(MetricsTable, "on_train_batch_end", hook)
-    assert shard_run("parts", *options) == 130
-    assert shard_run("parts", *options) == 0
-    assert not differences(saved("whole")["state_dict"], saved("parts")["state_dict"])
 
 
 @pytest.mark.slow

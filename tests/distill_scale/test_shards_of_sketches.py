@@ -76,20 +76,3 @@ def test_targets_with_transparency_keep_it(here, capsys):
     words = [*DATA, *ON, *NARROW, *SHORT, "channels=4"]
     assert run(train, *words, "data.direction=BtoA") == 1
     assert "packed: channels=4 needs targets with transparency" in capsys.readouterr().err
-
-
-@pytest.mark.parametrize(
-    ("words", "said"),
-    [
-        (["data.root=packed"], "data.root=packed: holds shards; add data=shards"),
-        (["data=shards"], "data.root=null: recipe=pix2pix learns from pairs"),
-        (["data=shards", "data.root=set"], "set: no shards there; python -m distill.shards"),
-    ],
-)
-@pytest.mark.campaign
-def test_what_is_wrong_is_one_line(sketched, capsys, words, said):
-    capsys.readouterr()
-    assert run(train, *DATA, *NARROW, *SHORT, *words) == 1
-    error = capsys.readouterr().err
-    assert said in error
-    assert error.count("\n") == 1

@@ -1,6 +1,5 @@
 """Jobs of a sweep through submitit, whose own local executor stands in for SLURM here."""
 
-import csv
 import os
 import shutil
 import signal
@@ -17,7 +16,6 @@ from distill_search import jobs as processes
 from distill_search import study_sweep
 from distill_search.jobs import ClusterJob, ClusterJobs, OnNode
 from distill_search.settings import SubmititLauncher
-from support.stand_training import FATAL, Stand
 
 pytest.importorskip("submitit")
 
@@ -40,18 +38,13 @@ def launcher(*words: str) -> SubmititLauncher:
     return found
 
 
-def summed() -> list[dict[str, str]]:
-    return list(csv.DictReader(Path("runs/sweep-x/summary.csv").read_text().splitlines()))
-
-
 def outcome(job: ClusterJob) -> Outcome:
     while (found := job.ended()) is None:
         time.sleep(0.05)
     return found
 
 
-@pytest.mark.parametrize("cluster", ["local", "debug"])
-@pytest.mark.campaign
+@pytest.mark.parametrize("cluster", [pytest.param("local", marks=pytest.mark.campaign), "debug"])
 def test_a_job_is_a_command_whose_end_is_told(cluster):
     log = Path("log")
     jobs = ClusterJobs(launcher(f"cluster={cluster}"), Path("jobs"))
@@ -133,14 +126,3 @@ def test_when_its_time_is_nearly_up_the_command_saves():
         signal.signal(signal.SIGUSR2, before)
     assert log.read_text().split() == ["begun", "saved"]
     assert OnNode([], log).checkpoint() is None  # what tells submitit not to queue it again
-
-
-@pytest.mark.slow
-def test_a_grid_and_what_dies_in_it(capsys):
-    stand, words = Stand(), ["launcher=submitit", "launcher.cluster=local", "launcher.jobs=2"]
-    assert stand.typed("-m", "sweep=x", f"seed=1,{FATAL}", *words) == 1
-    assert "jobs go to local" in capsys.readouterr().out
-    assert [row["state"].partition(";")[0] for row in summed()] == [
-        "finished", "failed: ended by SIGKILL",
-    ]  # fmt: skip
-    assert stand.seen == []

@@ -2,14 +2,9 @@
 
 import csv
 import itertools
-import os
 import re
 import shlex
-import signal
-import subprocess
-import sys
 import threading
-import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from types import SimpleNamespace
@@ -21,7 +16,6 @@ from distill.config.multirun import Outcome
 from distill.core.errors import INTERRUPTED, DistillError
 from distill.export import __main__ as export
 from distill.train import __main__ as train
-from support import stand_training
 from support.commands import QUICK, run
 from support.stand_training import Stand, psnr_of
 
@@ -125,13 +119,6 @@ def test_a_missing_optuna_is_one_line(monkeypatch, capsys):
     assert capsys.readouterr().err.splitlines() == [
         "error: search=optuna needs Optuna: pip install 'distill[search]'"
     ]
-
-
-@pytest.mark.slow
-def test_a_grid_is_what_it_was():
-    stand = Stand()
-    assert stand.typed("-m", "search=grid", "decoder=detail,nnconv") == 0
-    assert [settings.run for settings in stand.seen] == ["toon-detail-lines", "toon-nnconv-lines"]
 
 
 # Limits
@@ -329,11 +316,6 @@ def test_trials_that_fall_behind_are_cut_short(pruner):
 # Side by side
 
 
-@pytest.fixture
-def trial_stand_ins(stand_ins, monkeypatch):
-    monkeypatch.setattr(trial_loop, "command", stand_training.command)
-
-
 @pytest.mark.slow
 def test_another_process_carries_a_trial_out(capsys):
     """It draws nothing, tells the study, and leaves the lock to the one that took the trial."""
@@ -407,28 +389,6 @@ def test_a_database_whose_tables_several_make_at_once_is_opened_by_all(tmp_path)
 
     with ThreadPoolExecutor(count) as pool:
         assert sorted(pool.map(opened, range(count))) == list(range(count))
-
-
-@pytest.mark.campaign
-@pytest.mark.parametrize("folders", [["here", "here"], ["here", "there"]])
-@pytest.mark.usefixtures("trial_stand_ins")
-def test_two_searches_at_once_share_a_database(folders):
-    """Both take trials, as many as were asked for in all, and none is taken twice."""
-    storage = f"search.storage=sqlite:///{Path.cwd()}/study.db"
-    words = [*OPTUNA, RATES, "search.trials=24", storage, "launcher.report=false"]
-    typed = [sys.executable, "-m", "support.stand_training", *words]
-    logs, at_work = [Path("one.log"), Path("other.log")], []
-    for folder, log in zip(folders, logs, strict=True):
-        Path(folder).mkdir(exist_ok=True)
-        with log.open("w") as said:
-            own = {**os.environ, "SLOW": "0.3"}
-            at_work.append(subprocess.Popen(typed, cwd=folder, stdout=said, stderr=said, env=own))
-    assert [process.wait() for process in at_work] == [0, 0], [log.read_text() for log in logs]
-    begun = [re.findall(r"^(trial-\d+): lr=(\S+)$", log.read_text(), re.M) for log in logs]
-    assert all(begun)
-    runs = [name for names in begun for name, _ in names]
-    assert sorted(runs) == [f"trial-{number:03d}" for number in range(1, 25)]
-    assert len({rate for names in begun for _, rate in names}) == 24
 
 
 # What is found
@@ -512,10 +472,10 @@ REAL = [
 
 @pytest.mark.slow
 def test_a_search_by_fidelity_and_cost(here, capsys):
-    words = [*REAL, "search.objectives=[psnr,macs,ms]", "search.trials=4"]
+    words = [*REAL, "search.objectives=[psnr,macs,ms]", "search.trials=2"]
     assert run(train, "-m", *words) == 0
     rows = summed()
-    assert [row["state"] for row in rows] == ["finished"] * 4
+    assert [row["state"] for row in rows] == ["finished"] * 2
     # README's counts on the exported graph at 256²; 64² has a sixteenth of the pixels.
     counts = {"residual": 126_680_064 // 16, "fastdepth": 112_737_280 // 16}
     for row in rows:
@@ -530,19 +490,3 @@ def test_a_search_by_fidelity_and_cost(here, capsys):
         if line.startswith("python -m distill.export")
     )
     assert run(export, *line.split()[3:], "exporter.size=64") == 0
-
-
-@pytest.mark.campaign
-def test_a_search_that_was_killed_goes_on_in_the_same_folders(here):
-    words = ["-m", *REAL, "search.trials=2", "trainer.max_steps=12"]
-    process = subprocess.Popen([sys.executable, "-m", "distill.train", *words])
-    table = here / "runs/sweep-x/trial-001/metrics.csv"
-    while not table.is_file() and process.poll() is None:
-        time.sleep(0.05)
-    process.kill()
-    assert process.wait() == -signal.SIGKILL
-    assert run(train, *words) == 0
-    assert [(row["job"], row["state"], row["steps"]) for row in summed()] == [
-        ("trial-001", "finished", "12"), ("trial-002", "finished", "12"),
-    ]  # fmt: skip
-    assert not list((here / "runs/sweep-x").glob(".taken-*.lock"))

@@ -84,13 +84,6 @@ def test_variable_frame_rate_keeps_every_time_to_the_tick(tmp_path, stylise, bas
     )
 
 
-def test_broadcast_rate(tmp_path, stylise):
-    base = Fraction(1001, 30000)
-    source = small_videos.make(tmp_path / "a.mp4", time_base=base, rate=1 / base)
-    target, _, _ = stylise(source)
-    assert small_videos.times(target)[0] == [i * base for i in range(12)]
-
-
 def test_a_broadcast_s_clock_starts_at_zero(tmp_path, stylise):
     source = small_videos.make(tmp_path / "a.ts")
     before = small_videos.times(source)[0]

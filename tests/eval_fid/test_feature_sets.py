@@ -66,28 +66,6 @@ def one_gone(folder: Path) -> None:
     (folder / "03.png").unlink()
 
 
-def two_changed_places(folder: Path) -> None:
-    (folder / "03.png").rename(folder / "50.png")
-
-
-@pytest.mark.parametrize("change", [one_changed, one_gone, two_changed_places])
-def test_a_changed_folder_is_computed_anew(folder, change):
-    before = features_of_files(Corner(), find_photos(folder), "it")
-    change(folder)
-    network = Corner()
-    after = features_of_files(network, find_photos(folder), "it")
-    assert network.seen
-    assert not np.array_equal(before, after)
-
-
-def test_another_networks_features_are_its_own(folder):
-    features_of_files(Corner(), find_photos(folder), "it")
-    other = Corner()
-    other.weights += 1
-    features_of_files(other, find_photos(folder), "it")
-    assert other.seen
-
-
 def test_pictures_in_memory_are_remembered_too():
     pictures = torch.randint(0, 256, (11, 3, 4, 6), dtype=torch.uint8)
     network = Corner()

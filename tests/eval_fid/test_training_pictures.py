@@ -55,15 +55,26 @@ def turned_copy(image):
     return ImageOps.mirror(image.rotate(8, Image.Resampling.BICUBIC))
 
 
+@pytest.fixture(scope="module")
+def once(tmp_path_factory):
+    """A working folder with a set of photos=[all/a,all/b], beside which lies all/c."""
+    folder = tmp_path_factory.mktemp("once")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(folder)
+        add(Path("all/a"), *range(10))
+        add(Path("all/a/deep"), *range(10, 16))
+        add(Path("all/b"), *range(20, 28))
+        add(Path("all/c"), *range(40, 44))
+        return folder, labelled("photos=[all/a,all/b]")
+
+
 @pytest.fixture
-def trained(tmp_path, monkeypatch):
-    """A run on photos=[all/a,all/b], beside which lies all/c."""
+def trained(once, tmp_path, monkeypatch):
+    """A run on such a set, in a working folder of the test's own."""
+    folder, settings = once
+    shutil.copytree(folder, tmp_path, dirs_exist_ok=True)
     monkeypatch.chdir(tmp_path)
-    add(Path("all/a"), *range(10))
-    add(Path("all/a/deep"), *range(10, 16))
-    add(Path("all/b"), *range(20, 28))
-    add(Path("all/c"), *range(40, 44))
-    return labelled("photos=[all/a,all/b]")
+    return settings
 
 
 def left_out(count, of):

@@ -140,10 +140,10 @@ def test_what_no_file_can_be(exporter, said):
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("taken", "given"), ENDS)
-def test_python_s_snippet_of_every_form(source, taken, given, photo):
+def test_python_s_snippet_of_every_form(source, graphs, taken, given, photo):
     exporter = replace(source.exporter, size=SIDES, batch=2, input=taken, output=given)
     source = replace(source, exporter=exporter)
-    made = Float32().in_forms(exporter.export(source.folded), exporter, 3)
+    made = Float32().in_forms(deepcopy(graphs[2]), exporter, 3)
     onnx.save(made, photo.parent / "student.onnx")
     got = run_python(Float32(), source, photo.parent)
     assert np.abs(got - expected_bytes(source)).max() <= 1
@@ -200,10 +200,10 @@ def test_javascript_s_snippet_by_onnxruntime_web(source, taken, given, tmp_path)
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("taken", "given"), ENDS)
-def test_cpp_s_snippet_by_onnx_runtime(source, taken, given, tmp_path):
+def test_cpp_s_snippet_by_onnx_runtime(source, graphs, taken, given, tmp_path):
     """By the library of Python's wheel; newer ones run what older headers compile."""
     exporter = replace(source.exporter, size=SIDES, batch=2, input=taken, output=given)
-    made = Float32().in_forms(exporter.export(source.folded), exporter, 3)
+    made = Float32().in_forms(deepcopy(graphs[2]), exporter, 3)
     onnx.save(made, tmp_path / "student.onnx")
     code = snippets_of(Float32(), exporter, 3)["cpp"]
     (library,) = (Path(onnxruntime.__file__).parent / "capi").glob("libonnxruntime.so.*")

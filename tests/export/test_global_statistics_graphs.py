@@ -27,7 +27,7 @@ from support.statistics_students import statistics_student
 STATISTICS = {"GlobalAveragePool"}
 
 
-@pytest.fixture(scope="module", params=[Detail, NNConv])
+@pytest.fixture(scope="module", params=[Detail, pytest.param(NNConv, marks=pytest.mark.campaign)])
 def student(request, lively):
     """A folded one, small, whose statistics change the picture."""
     return statistics_student(4, request.param, 0.02, lively)
@@ -89,8 +89,7 @@ def test_another_static_size_has_the_thumbnail_inside(student, tmp_path):
     assert parity(tmp_path / "s.onnx", student, picture(96, 96)) <= 1e-4
 
 
-@pytest.mark.parametrize("profile", ["strict", "transposed"])
-@pytest.mark.parametrize("side", [128, 256])
+@pytest.mark.parametrize(("profile", "side"), [("strict", 256), ("transposed", 128)])
 @pytest.mark.slow
 def test_the_strict_file_is_told_by_another(student, tmp_path, profile, side):
     exporter = OnnxExporter(opset=9, size=side, profile=profile)  # type: ignore[arg-type]
@@ -134,7 +133,7 @@ def test_half_precision(told, tmp_path):
     assert difference(Float16(), told, tmp_path) <= 2 / 255
 
 
-@pytest.mark.slow
+@pytest.mark.campaign
 def test_int8_keeps_its_limit(told, tmp_path):
     Int8().convert(told, tmp_path)
     got = torch.from_numpy(Int8().open(tmp_path)(astronaut().numpy()))

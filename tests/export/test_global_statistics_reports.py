@@ -19,7 +19,7 @@ from distill.models.build import build_student
 @pytest.mark.parametrize(
     ("written", "summary"),
     [
-        ({"profile": "global"}, "inside"),
+        pytest.param({"profile": "global"}, "inside", marks=pytest.mark.campaign),
         ({"profile": "global", "dynamic": True}, "inside"),
         ({"profile": "strict"}, "student_summary.onnx"),
     ],

@@ -170,12 +170,6 @@ def test_features_joins_batches_in_order():
     np.testing.assert_allclose(got, values.numpy(), rtol=1e-6)
 
 
-def test_titles_tell_a_frechet_distance_from_an_fid():
-    assert "FID" in Inception.title
-    assert "NOT" in MobileNet.title
-    assert "not antialiased" in Inception.resize
-
-
 def test_none_has_no_network():
     assert feature_network("none") is None
 

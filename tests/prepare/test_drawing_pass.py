@@ -203,23 +203,6 @@ def test_a_drawing_that_cannot_be_read_is_named(tmp_path):
     assert report.skipped["3.png"].startswith("its drawing '3.png': not a picture")
 
 
-def test_names_that_leave_it_open(tmp_path):
-    photos, drawn, root = tmp_path / "photos", tmp_path / "drawn", tmp_path / "set"
-    add(photos, *range(4))
-    draw(drawn, *range(4))
-    draw(drawn, 2, suffix=".jpg")
-    assert "'2.jpg' and '2.png' may both be of the photo '2.png'; keep one" in message(
-        photos, root, drawn
-    )
-    (drawn / "2.jpg").unlink()
-    picture(7).save(photos / "3.jpg")
-    assert "'3.png' may be of the photo '3.jpg' and of '3.png'; rename one" in message(
-        photos, root, drawn
-    )
-    (drawn / "3.png").unlink()  # of photos that share a name, none is drawn: nothing is open
-    assert make(photos, root, drawn).made == 3
-
-
 def test_what_cannot_be_drawings(tmp_path):
     photos, root = tmp_path / "photos", tmp_path / "set"
     add(photos, 0, 1)
@@ -232,14 +215,6 @@ def test_what_cannot_be_drawings(tmp_path):
     assert "holds the photos themselves" in message(photos, root, photos)
     assert "gone: no such folder" in message(photos, root, tmp_path / "gone")
     assert not root.exists()
-
-
-def test_an_accent_is_one_however_it_is_written(tmp_path):
-    add(tmp_path / "photos", 0, 1, name="Zoe\u0308 {}")  # two signs, as some disks write it
-    draw(tmp_path / "drawn", 0, 1)
-    for seed in (0, 1):
-        (tmp_path / f"drawn/{seed}.png").rename(tmp_path / f"drawn/Zo\u00eb {seed}.png")
-    assert make(tmp_path / "photos", tmp_path / "set", tmp_path / "drawn").made == 2
 
 
 def test_several_folders_of_photos(tmp_path):
@@ -325,8 +300,6 @@ def test_a_student_of_drawings(here, capsys):
     ("words", "said"),
     [
         (["teacher=folder"], "teacher.folder: missing; name the folder of the drawings"),
-        (["teacher=folder", "teacher.folder=gone"], "teacher.folder=gone: no such folder"),
-        (["teacher=folder", "teacher.folder=photos"], "holds the photos themselves"),
         (
             ["teacher=folder", "teacher.folder=photos", "data=photos"],
             "data=photos: photos are cropped",

@@ -63,17 +63,6 @@ def test_nothing_moves_when_a_set_grows_beyond_what_is_compared_whole(folder, ro
     assert sides(root) == before | copies
 
 
-@pytest.mark.parametrize("side", ["train", "val"])
-def test_a_new_photo_joins_its_near_duplicate_and_nothing_moves(folder, root, side):
-    make(folder, root)
-    before = sides(root)
-    old = one_of(root, side)
-    add_copies(folder, int(old), name="0 first of all {}")  # the smallest name: another hash
-    report = make(folder, root)
-    assert report.made == 1
-    assert sides(root) == before | {f"0_first_of_all_{old}": side}
-
-
 def test_one_that_bridges_both_sides_is_left_out_and_listed(folder, root, monkeypatch):
     make(folder, root)
     a, b = one_of(root, "train"), one_of(root, "val")

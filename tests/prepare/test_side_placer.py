@@ -39,12 +39,6 @@ def test_without_anything_placed_it_is_the_split_of_all(test):
     assert not dropped
 
 
-def test_nothing_placed_moves_even_where_near_duplicates_are_on_both_sides():
-    placed = {"a": "train", "b": "val"}
-    sides, dropped = place(["a", "b", *NAMES], placed, [("a", "b")])
-    assert (sides["a"], sides["b"], dropped) == ("train", "val", {})
-
-
 def test_a_new_photo_and_what_hangs_on_it_join_the_side_of_a_near_duplicate():
     for side in SIDES:
         sides, dropped = place(
@@ -54,12 +48,6 @@ def test_a_new_photo_and_what_hangs_on_it_join_the_side_of_a_near_duplicate():
         )
         assert {sides[n] for n in ("new", "next", "Ann_0001", "Ann_0002")} == {side}
         assert not dropped
-
-
-def test_a_new_photo_joins_those_of_its_name():
-    for side in SIDES:
-        sides, _ = place(["Ann_0001", "Ann_0002", *NAMES], {"Ann_0001": side})
-        assert sides["Ann_0002"] == side
 
 
 def test_a_new_photo_near_both_sides_is_left_out_and_says_of_whom():

@@ -90,8 +90,7 @@ def test_strips_leave_no_seam(monkeypatch):
 # Networks
 
 
-@pytest.mark.parametrize("upscale", ["whole", "tiles"])
-@pytest.mark.parametrize("dynamic", [False, True])
+@pytest.mark.parametrize(("upscale", "dynamic"), [("whole", True), ("tiles", False)])
 @pytest.mark.slow
 def test_a_large_output_has_the_colours_of_the_side_learnt_at(upscale, dynamic, monkeypatch):
     monkeypatch.setattr(render, "TILE", 128)

@@ -111,7 +111,7 @@ def test_mlflow_has_all_and_goes_on_in_its_run(here, signal_at):
     assert len(pictures) == 2  # one for each validation
 
 
-@pytest.mark.slow
+@pytest.mark.campaign
 @pytest.mark.usefixtures("no_account")
 def test_wandb_offline_has_all_and_goes_on_in_its_run(here, signal_at):
     wandb = pytest.importorskip("wandb")

@@ -35,7 +35,7 @@ def test_a_last_batch_of_one_small_picture(here):
         distill.train_student(pairs, val=pairs, run="own", trainer={"max_steps": 4}, **OWN)
 
 
-@pytest.mark.slow
+@pytest.mark.campaign
 @pytest.mark.timeout(600)  # the start of two processes, on a busy machine
 def test_where_one_of_two_processes_is_killed_the_other_ends_in_one_line(here):
     words = [

@@ -95,6 +95,7 @@ def test_lr_auto_finds_writes_and_uses_a_rate(here, capsys):
 @pytest.mark.slow
 def test_what_was_measured_is_kept_by_a_run_without_a_checkpoint(here, capsys, monkeypatch):
     """As after a kill between the finder and the first checkpoint."""
+    monkeypatch.setattr(tuning, "RATES", 12)
     words = ["run=found", "loss=l1", "lr=auto", "loss.balance=true", "trainer.max_steps=1"]
     assert go(*words) == 0
     kept = Path("runs/found/measured.yaml").read_bytes()
@@ -113,7 +114,8 @@ def test_what_was_measured_is_kept_by_a_run_without_a_checkpoint(here, capsys, m
 
 
 @pytest.mark.slow
-def test_the_finder_leaves_no_trace_in_what_is_learned(here):
+def test_the_finder_leaves_no_trace_in_what_is_learned(here, monkeypatch):
+    monkeypatch.setattr(tuning, "RATES", 12)
     assert go("run=found", "lr=auto", "trainer.max_steps=2") == 0
     rate = yaml.safe_load(Path("runs/found/measured.yaml").read_text())["lr"]
     assert go("run=given", f"lr={rate}", "trainer.max_steps=2") == 0

@@ -156,7 +156,11 @@ def test_a_wall_has_the_photo_and_every_style(visit):
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("button", "size"), [("wipe-square", (1080, 1080)), ("wipe-tall", (1080, 1920))]
+    ("button", "size"),
+    [
+        ("wipe-square", (1080, 1080)),
+        pytest.param("wipe-tall", (1080, 1920), marks=pytest.mark.campaign),
+    ],
 )
 def test_a_film_goes_from_the_photo_to_the_drawing(visit, tmp_path, button, size):
     av = pytest.importorskip("av", reason="no PyAV: pip install 'distill[video]'")

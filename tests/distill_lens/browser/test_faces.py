@@ -19,11 +19,6 @@ WORKER = "**/page/worker-*.js"
 NO_FACE = "No face was found in this picture."
 
 
-def twice() -> np.ndarray:
-    """Two of her side by side, the second one lower by 64 pixels."""
-    return np.hstack([astronaut(), np.roll(astronaut(), 64, 0)])
-
-
 @pytest.mark.campaign
 def test_her_face_is_drawn_and_all_else_is_the_photos_own(visit):
     at, photo = negated(visit, "faces", astronaut())
@@ -75,36 +70,6 @@ def test_without_a_face_the_photo_stays_and_that_is_said(visit):
 
 
 @pytest.mark.campaign
-def test_faces_go_with_strength_divider_mirror_and_full_size(visit):
-    at, photo = negated(visit, "faces", astronaut(), "?size=256&strength=0.5&beside=1&strokes=fine")
-    face, other = face_and_rest()
-    found = saved(at)
-    assert np.array_equal(found[:, :250], photo[:, :250])  # left of the divider
-    right = np.arange(512) > 262
-    assert (
-        np.abs(found - 127)[outlined(0.9) & right].mean() < 8
-    )  # half a picture, half its negative
-    assert np.array_equal(found[other & right], photo[other & right])
-    at.page.fill("#strength", "100")
-    at.page.uncheck("#beside")
-    at.page.click("#mirror")
-    at.settle()
-    found = saved(at)[:, ::-1]
-    assert np.array_equal(found[other], photo[other])
-    assert np.abs(found - photo)[face].mean() > 60
-    large = Image.fromarray(astronaut()).resize((1536, 1536), Image.Resampling.NEAREST)
-    show(at, large)
-    at.page.click("#mirror")
-    at.settle()
-    found, photo = saved(at)[:, ::-1], np.asarray(large).astype(int)
-    other = other.repeat(3, 0).repeat(3, 1)
-    assert found.shape == photo.shape
-    assert np.array_equal(found[other], photo[other])
-    inner = outlined(0.6).repeat(3, 0).repeat(3, 1)
-    assert np.abs(found - (255 - photo))[inner].max() <= 1  # at its own sharpness
-
-
-@pytest.mark.campaign
 def test_the_network_comes_once_and_only_where_it_is_wanted(visit):
     asked: list[str] = []
     note = {NETWORK: lambda route: (asked.append(route.request.url), route.continue_())}
@@ -145,7 +110,7 @@ def large() -> np.ndarray:
         pytest.param(astronaut, "feathered", marks=pytest.mark.campaign),
         pytest.param(side_by_side, "feathered", marks=pytest.mark.campaign),
         pytest.param(side_by_side, "poisson", marks=pytest.mark.slow),
-        pytest.param(large, "poisson", marks=pytest.mark.slow),
+        pytest.param(large, "poisson", marks=pytest.mark.campaign),
     ],
 )
 def test_a_face_by_itself_is_what_stylize_pastes(visit, photo, blend):

@@ -117,10 +117,11 @@ def test_what_is_see_through_stays_so(visit, way):
     assert np.abs(saved[:, 210:290, :3] - half).max() <= 2  # of colours times opacity
 
 
-SIZES = [(512, 512), (500, 333), (199, 201), (1, 1), (1000, 40)]
+SIZES = [(199, 201), (1, 1)]
+MORE = [pytest.param(s, marks=pytest.mark.campaign) for s in ((512, 512), (500, 333), (1000, 40))]
 
 
-@pytest.mark.parametrize("size", SIZES)
+@pytest.mark.parametrize("size", SIZES + MORE)
 @pytest.mark.slow
 def test_a_picture_is_saved_at_its_own_size_as_stylize_draws_it(visit, size):
     """Whatever its sides, with nothing picked: the network's padding is cut off."""

@@ -1,7 +1,6 @@
 """The page's first seconds: what is asked for when, what is seen meanwhile, what a host sends."""
 
 import threading
-from http.server import SimpleHTTPRequestHandler
 
 import pytest
 
@@ -87,27 +86,3 @@ def test_the_bar_tells_bytes(visit, monkeypatch):
     rest.set()
     at.wait(READY)
     assert at.page.is_hidden("#loading")
-
-
-class Quiet(SimpleHTTPRequestHandler):
-    """Any static host: no header of ours, no encoding."""
-
-    def log_message(self, *_args):
-        pass
-
-
-class Encoding(Quiet):
-    """A host that takes .gz files for encoded ones, as some do."""
-
-    def end_headers(self):
-        if self.path.endswith(".gz"):
-            self.send_header("Content-Encoding", "gzip")
-        super().end_headers()
-
-
-@pytest.mark.slow
-def test_a_host_without_the_compressed_form_sends_the_file(visit):
-    at = visit(routes={"**/*.wasm.gz": lambda route: route.fulfill(status=404)})
-    assert at.page.evaluate("distill.speed().backend.name") == "WASM"
-    assert [line for line in at.noise if ".wasm.gz" not in line and "404" not in line] == []
-    at.noise.clear()

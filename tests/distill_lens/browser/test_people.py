@@ -107,8 +107,19 @@ def edges(picture: np.ndarray, where: np.ndarray) -> float:
     return np.abs(np.diff(picture.astype(int), axis=1))[where[:, 1:]].mean()
 
 
-@pytest.mark.parametrize("full", [0, 1], ids=["512", "1024"])
-@pytest.mark.parametrize("query", ["", "&draw=people", "&draw=background&strength=0.5"])
+@pytest.mark.parametrize(
+    "full", [0, pytest.param(1, marks=pytest.mark.campaign)], ids=["512", "1024"]
+)
+@pytest.mark.parametrize(
+    "query",
+    [
+        "&draw=people",
+        *(
+            pytest.param(q, marks=pytest.mark.campaign)
+            for q in ("", "&draw=background&strength=0.5")
+        ),
+    ],
+)
 @pytest.mark.slow
 def test_another_background_stands_behind_all_that_is_drawn(visit, query, full):
     at = visit(f"?compare=0&size=256&colour=%23204080{query}")
@@ -210,7 +221,7 @@ VideoEncoder.isConfigSupported = async (config) =>
 """
 
 
-@pytest.mark.parametrize("clear", [True, False])
+@pytest.mark.parametrize("clear", [pytest.param(True, marks=pytest.mark.campaign), False])
 @pytest.mark.slow
 def test_a_videos_film_is_see_through_or_on_black_and_that_is_said(visit, tmp_path, clear):
     av = pytest.importorskip("av", reason="no PyAV: pip install 'distill[video]'")

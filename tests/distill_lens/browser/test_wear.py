@@ -45,7 +45,7 @@ Object.defineProperty(Worker.prototype, "onmessage", {
 
 
 @pytest.mark.parametrize("mirrored", [False, True])
-@pytest.mark.parametrize("size", [512, 1024])
+@pytest.mark.parametrize("size", [512, pytest.param(1024, marks=pytest.mark.campaign)])
 @pytest.mark.slow
 def test_a_picture_wears_what_stylize_puts_on(visit, size, mirrored):
     """Several at once, at the size of the screen and at the file's own."""
@@ -96,7 +96,7 @@ def opaque(at):
     return (canvas(at.page, "worn")[..., 3] > 200).mean()
 
 
-@pytest.mark.parametrize("which", ["glasses", "own"])
+@pytest.mark.parametrize("which", ["glasses", pytest.param("own", marks=pytest.mark.campaign)])
 @pytest.mark.slow
 def test_the_camera_wears_it_and_films_have_it(visit, which):
     av = pytest.importorskip("av", reason="no PyAV: pip install 'distill[video]'")
@@ -142,7 +142,9 @@ def mask(white: bool) -> Image.Image:
     return picture.convert("RGB") if white else picture
 
 
-@pytest.mark.parametrize("kind", ["clear", "anchored", "sketch"])
+@pytest.mark.parametrize(
+    "kind", [pytest.param("clear", marks=pytest.mark.campaign), "anchored", "sketch"]
+)
 @pytest.mark.slow
 def test_a_drawing_of_one_s_own_is_worn_as_by_stylize(visit, tmp_path, kind):
     """A PNG with transparency, one with its marks beside it, and a sketch that a network draws."""

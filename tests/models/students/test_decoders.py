@@ -29,7 +29,6 @@ DECODERS = sorted(
     for path in (ROOT / "conf/decoder").glob("*.yaml")
     if "defaults" not in yaml.safe_load(path.read_text())  # another size: test_student_sizes
 )
-WIDTHS = (0.25, 0.35, 0.5, 0.75, 1.0)
 OPSETS = (9, 11, 13, 17, 20)
 MACS = {"nnconv": 125_327_360, "fastdepth": 112_737_280}  # at width 0.5 and 256²
 THOP = {"nnconv": 144_218_112, "fastdepth": 132_549_632}
@@ -90,41 +89,12 @@ def test_every_decoder_is_in_the_tester():
 
 
 @pytest.mark.parametrize("channels", [3, 4])
-@pytest.mark.parametrize("width", WIDTHS)
-@pytest.mark.parametrize("name", DECODERS)
-@pytest.mark.campaign
-def test_shape_and_range(name, width, channels):
-    student = build(name, width, channels).eval()
-    with torch.no_grad():
-        output = student(torch.rand(2, 3, 64, 96))
-    assert output.shape == (2, channels, 64, 96)
-    assert output.dtype == torch.float32
-    assert 0 <= output.min() < output.max() <= 1
-
-
-@pytest.mark.parametrize("channels", [3, 4])
 @pytest.mark.parametrize("name", DECODERS)
 def test_gradients_reach_every_parameter(name, channels):
     student = build(name, channels=channels).train()
     (student(torch.rand(4, 3, 64, 64)) - torch.rand(4, channels, 64, 64)).square().mean().backward()
     dead = [n for n, p in student.named_parameters() if p.grad is None or not p.grad.any()]
     assert not dead
-
-
-@pytest.mark.parametrize("name", DECODERS)
-@pytest.mark.campaign
-def test_learns_one_picture(name):
-    student = build(name).train()
-    photo, target = torch.rand(4, 3, 32, 32), torch.full((4, 3, 32, 32), 0.8)
-    optimiser = torch.optim.Adam(student.parameters(), lr=1e-2)
-    losses = []
-    for _ in range(8):
-        loss = (student(photo) - target).abs().mean()
-        optimiser.zero_grad()
-        loss.backward()
-        optimiser.step()
-        losses.append(loss.item())
-    assert losses[-1] < 0.8 * losses[0]
 
 
 @pytest.mark.parametrize("name", DECODERS)

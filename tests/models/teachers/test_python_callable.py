@@ -1,24 +1,17 @@
 import hashlib
-import json
 import pickle
 import re
 import sys
 from pathlib import Path
 
-import numpy as np
 import pytest
 import torch
-from PIL import Image
 
 from distill.core.errors import DistillError
-from distill.core.files import cache_folder, sha256
-from distill.eval_fid import __main__ as eval_fid
-from distill.export import __main__ as export
+from distill.core.files import sha256
 from distill.models.teachers.python_callable import CallTeacher
 from distill.prepare import __main__ as prepare
-from distill.stylize import __main__ as stylize
-from distill_benchmark import __main__ as benchmark
-from support.commands import go, run
+from support.commands import run
 
 PHOTOS = torch.rand(2, 3, 24, 20, generator=torch.Generator().manual_seed(3))
 NEGATIVE = "def draw(photos):\n    return 1 - photos\n"
@@ -232,37 +225,6 @@ def test_what_a_run_names_is_imported_for_those_who_typed_it(module):
 
 
 # The whole way
-
-
-@pytest.mark.campaign
-def test_a_student_of_a_function(here, module, capsys):
-    module(NEGATIVE)
-    words = ["style=custom", "style.name=negative", "teacher=python", "teacher.call=mine:draw"]
-    assert run(prepare, *words, "photos=photos", *SMALL) == 0
-    root = here / "data/pairs/negative-photos-64-crop90"
-    for photo in root.glob("*/photo/*.png"):
-        drawn = np.asarray(Image.open(photo.parents[1] / "stylized" / photo.name))
-        assert np.array_equal(drawn, 255 - np.asarray(Image.open(photo)))
-    assert go(*words, "trainer.max_steps=1") == 0
-    assert go(*words, "trainer.max_steps=1", "data=photos", "run=fly") == 0
-    name = "run=negative-residual"
-    assert run(export, "exporter.size=64", name) == 0
-    report = json.loads((here / "runs/negative-residual/export/report.json").read_text())
-    assert report["teacher"]["ms, 1 thread of this CPU"] > 0
-    assert run(eval_fid, name, "features=none", "flicker=true", "bootstrap=0") == 0
-    assert run(benchmark, name, "sizes=[64]", "threads=[1]", "rounds=2") == 0
-    picture = next((here / "photos").iterdir())
-    capsys.readouterr()
-    assert run(stylize, str(picture), name, "compare=true", "-o", "out.png") == 0
-    assert "without the teacher" not in capsys.readouterr().err
-    width, height = Image.open(picture).size
-    page = np.asarray(Image.open("out.png").convert("RGB")).astype(int)
-    assert page.shape == (height, 3 * width, 3)
-    assert np.abs(page[:, 2 * width :] - (255 - page[:, :width])).max() <= 1
-    # As on another machine, or of another's run
-    (cache_folder() / "typed.txt").unlink()
-    assert run(stylize, str(picture), name, "compare=true", "-o", "other.png") == 0
-    assert "a run names it, and it was never typed" in capsys.readouterr().err
 
 
 def test_changed_code_is_another_set(here, module, capsys):

@@ -223,14 +223,6 @@ def test_commands_end_in_one_line(here, capsys, words, said):
     assert said in lines[0]
 
 
-@pytest.mark.campaign
-def test_a_style_of_your_own_is_never_quietly_another_teacher(here, capsys):
-    assert run(prepare, "style=custom", "photos=photos") == 1
-    assert "error: teacher.path: missing; name the folder" in capsys.readouterr().err
-    words = ["style=custom", "teacher=toon", "photos=photos", "label.workers=0"]
-    assert run(prepare, *words, "style.resolution=64") == 0
-
-
 @pytest.mark.slow
 def test_a_run_as_a_student_of_other_commands(here, capsys):
     write(here / "runs/u", settings("pix2pix", UNET), generator=built(UNET))

@@ -64,15 +64,18 @@ def test_the_student_beats_the_teacher_s_small_output(folder, style, size, reque
         assert _psnr(_student(photo, style), wanted) > _psnr(enlarged, wanted), name
 
 
-@cache
 def _labelled(path: Path, style: str, size: int) -> tuple[Image.Image, Image.Image]:
     """A photo at that long side, sides rounded to multiples of 32, and the teacher's output."""
+    card = json.loads(zoo.find(style).with_suffix(".json").read_text())["teacher"]
+    changed = [f"teacher.{key}={value}" for key, value in card.get("settings", {}).items()]
+    return _drawn(path, size, (f"style={style.removesuffix('-small')}", *changed))
+
+
+@cache
+def _drawn(path: Path, size: int, words: tuple[str, ...]) -> tuple[Image.Image, Image.Image]:
     photo = read_photo(path)
     width, height = (max(64, round(side * size / max(photo.size) / 32) * 32) for side in photo.size)
     photo = photo.resize((width, height), LANCZOS)
-    card = json.loads(zoo.find(style).with_suffix(".json").read_text())["teacher"]
-    changed = [f"teacher.{key}={value}" for key, value in card.get("settings", {}).items()]
-    words = [f"style={style.removesuffix('-small')}", *changed]
     settings = compose.load("prepare", words, Prepare)
     teacher = build.load_teacher(settings.style, settings.teacher).fast()
     with torch.inference_mode():
