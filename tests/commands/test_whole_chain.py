@@ -9,7 +9,6 @@ from pathlib import Path
 import onnx
 import pytest
 import torch
-from PIL import Image
 
 from distill.check import __main__ as check
 from distill.core.errors import DistillError
@@ -167,17 +166,6 @@ def test_export_and_evaluation_without_a_run(here, capsys):
     lines = capsys.readouterr().err.splitlines()
     assert [line for line in lines if line.startswith("error: ")] == lines
     assert len(lines) == 5
-
-
-@pytest.mark.slow
-def test_photos_beside_a_run_are_all_held_out_in_eval(here):
-    assert go("trainer.max_steps=1") == 0
-    (here / "three").mkdir()
-    for i in range(3):
-        Image.new("RGB", (70, 70), (80 * i, 0, 99)).save(here / f"three/{i}.png")
-    assert run(eval_fid, "photos=three", "features=none", "bootstrap=0") == 0
-    results = json.loads((here / "runs/toon-residual/eval/results.json").read_text())
-    assert results["pictures"] == 3
 
 
 @pytest.mark.slow

@@ -103,6 +103,7 @@ def test_core_ml_of_any_size_and_of_arrays(source, tmp_path):
 
 @pytest.mark.slow
 @pytest.mark.skipif(not CONVERTER, reason="no DISTILL_LITERT_PYTHON, an interpreter with it")
+@pytest.mark.parametrize("source", ["detail"], indirect=True)
 @pytest.mark.parametrize(("taken", "given"), TFLITE_ENDS)
 def test_python_s_snippet_of_tflite(source, taken, given, photo):
     exporter = replace(source.exporter, size=SIDES, batch=2, input=taken, output=given)
@@ -114,6 +115,7 @@ def test_python_s_snippet_of_tflite(source, taken, given, photo):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("language", ["python", "cpp"])
+@pytest.mark.parametrize("source", ["detail"], indirect=True)
 @pytest.mark.parametrize(("taken", "given"), [ENDS[0], ENDS[2], ("float255_nchw", "float_nchw")])
 def test_snippets_by_ncnn(source, taken, given, language, photo):
     pytest.importorskip("pnnx", reason="the extra distill[ncnn] is not installed")

@@ -138,7 +138,12 @@ def test_what_no_file_can_be(exporter, said):
         OnnxExporter(**exporter)
 
 
+# What a snippet is made of says nothing of the network.
+of_one_student = pytest.mark.parametrize("source", ["detail"], indirect=True)
+
+
 @pytest.mark.slow
+@of_one_student
 @pytest.mark.parametrize(("taken", "given"), ENDS)
 def test_python_s_snippet_of_every_form(source, graphs, taken, given, photo):
     exporter = replace(source.exporter, size=SIDES, batch=2, input=taken, output=given)
@@ -173,6 +178,7 @@ def test_python_s_snippet_turns_photos_and_refuses_more_than_8_bits(tmp_path: Pa
 
 @pytest.mark.slow
 @pytest.mark.skipif(not (NODE_MODULES / "onnxruntime-web").is_dir(), reason="no web/node_modules")
+@of_one_student
 @pytest.mark.parametrize(("taken", "given"), ENDS)
 def test_javascript_s_snippet_by_onnxruntime_web(source, taken, given, tmp_path):
     exporter = replace(source.exporter, size=SIDES, input=taken, output=given, opset=11)
@@ -199,6 +205,7 @@ def test_javascript_s_snippet_by_onnxruntime_web(source, taken, given, tmp_path)
 
 
 @pytest.mark.slow
+@of_one_student
 @pytest.mark.parametrize(("taken", "given"), ENDS)
 def test_cpp_s_snippet_by_onnx_runtime(source, graphs, taken, given, tmp_path):
     """By the library of Python's wheel; newer ones run what older headers compile."""

@@ -306,7 +306,7 @@ SMALL = """[...document.querySelectorAll(
   .map((each) => each.id || each.textContent.trim())"""
 
 
-@pytest.mark.parametrize("camera", [False, True])
+@pytest.mark.parametrize("camera", [pytest.param(False, marks=pytest.mark.campaign), True])
 @pytest.mark.parametrize(("width", "height"), [(390, 844), (844, 390)])
 @pytest.mark.slow
 def test_all_that_is_touched_is_as_high_as_a_finger(visit, width, height, camera):

@@ -219,7 +219,7 @@ def test_redo_brings_back_what_undo_took(at):
 
 
 # As browsers tell them: with Caps Lock the letters are capitals, and Shift makes them small again.
-@pytest.mark.parametrize("caps", [False, True])
+@pytest.mark.parametrize("caps", [pytest.param(False, marks=pytest.mark.campaign), True])
 @pytest.mark.slow
 def test_undo_and_redo_by_keys_whatever_caps_lock_says(at, caps):
     def press(letter: str, shift: bool = False) -> None:
