@@ -119,10 +119,12 @@ def grouping(graph: Graph) -> Iterator[Finding]:
             yield GROUPS.at(node, f"{counted(group, 'group')}{of}: neither plain nor depthwise")
 
 
-def undilated(graph: Graph) -> Iterator[Finding]:
+@shared.by_table
+def transposed(graph: Graph, name: str, plain: int, cause: Cause) -> Iterator[Finding]:
+    """Transposed convolutions in which an attribute is not the `plain` number in all directions."""
     for node in graph.of("ConvTranspose"):
-        if any(value != 1 for value in node.get("dilations", [])):
-            yield DILATED.at(node, f"dilations {node.get('dilations', [])}")
+        if any(value != plain for value in node.get(name, [])):
+            yield cause.at(node, f"{name} {node.get(name, [])}")
 
 
 def off_npu(graph: Graph) -> Iterator[Finding]:
@@ -147,12 +149,6 @@ def constant_operands(graph: Graph) -> Iterator[Finding]:
             yield CONSTANT.at(node, f"{where} is with a constant")
 
 
-def output_padding(graph: Graph) -> Iterator[Finding]:
-    for node in graph.of("ConvTranspose"):
-        if any(node.get("output_padding", [])):
-            yield OUTPUT_PADDING.at(node, f"output_padding {node.get('output_padding', [])}")
-
-
 def opset(graph: Graph) -> Iterator[Finding]:
     if graph.opset != 9:
         yield OPSET.at(None, f"opset {graph.opset}", "file")
@@ -175,8 +171,8 @@ PROFILE = Profile(
         operators.small_padding("Conv", TABLE),
         operators.square("ConvTranspose", ("strides", "pads", "kernel_shape"), TABLE),
         operators.small_padding("ConvTranspose", TABLE),
-        undilated,
-        output_padding,
+        transposed("dilations", 1, DILATED),
+        transposed("output_padding", 0, OUTPUT_PADDING),
         off_npu,
         constant_operands,
         shared.subnormal,
