@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -23,14 +24,9 @@ def photos(settings: PhotoSource) -> list[Photo]:
 def has_photos(settings: PhotoSource) -> bool:
     """Whether the photos' folders are there, whatever is in them; not those at an address that
     cannot be reached."""
-    train, val = _folders(settings)
-    try:
-        return all(
-            each.is_there() if isinstance(each, Address) else each.is_dir()
-            for each in (*train, *val)
-        )
-    except DistillError:
-        return False
+    with suppress(DistillError):
+        return all(Address(str(each)).is_there() for part in _folders(settings) for each in part)
+    return False
 
 
 def at_addresses(settings: PhotoSource) -> list[Address]:
