@@ -8,7 +8,6 @@ from dataclasses import replace
 from pathlib import Path
 from typing import ClassVar, Self
 
-from distill.core.errors import DistillError
 from distill.data.address import Address
 from distill.data.cards.set_formats import SetFormat, Two
 from distill.data.decode import BadPhoto
@@ -19,6 +18,7 @@ from distill_scale.packed.pair_record import PHOTO, STYLIZED, codec_named
 from distill_scale.packed.shard_index import (
     CATALOGUE,
     Catalogue,
+    broken,
     part_path,
     read_rows_of,
     read_shard_row,
@@ -27,8 +27,6 @@ from distill_scale.packed.shard_index import (
 )
 from distill_scale.packed.shard_manifest import finished_shards, shard_manifest_at
 from distill_scale.packed.sharded_pairs import ShardedPairs
-
-REPAIR = "run the command that made the set again to repair it"
 
 
 class TarFormat(SetFormat):
@@ -72,8 +70,7 @@ class TarFormat(SetFormat):
             row = read_shard_row(root, shard)
             tar, part = root.local / shard_path(shard), root.local / part_path(shard)
             if row is None or not tar.is_file():
-                gap = part if row is None else tar
-                raise DistillError(f"{gap}: not there, or damaged; {REPAIR}")
+                raise broken(str(part if row is None else tar), "not there, or damaged")
             if row.skipped:
                 write_part(Address(scratch), replace(row, skipped={}), read_rows_of(root, shard))
                 part = scratch / part_path(shard)
@@ -86,7 +83,7 @@ class TarFormat(SetFormat):
         for number in range(len(catalogue)):
             tar = shard_path(catalogue.name(number))
             if digests[tar] != catalogue.sha256(number):
-                raise DistillError(f"{self.root}/{tar}: damaged; {REPAIR}")
+                raise broken(f"{self.root}/{tar}", "damaged")
 
     def pattern(self, side: Side) -> str:
         return f"shards/{side}-*.tar"

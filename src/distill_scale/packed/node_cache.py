@@ -14,7 +14,7 @@ from filelock import FileLock, Timeout
 from distill.core.errors import DistillError
 from distill.core.files import atomic_write, cache_folder, sha256
 from distill.data.address import Address
-from distill_scale.packed.shard_index import shard_path
+from distill_scale.packed.shard_index import broken, shard_path
 
 SLOTS = 64  # lock files: of two shards in one slot, one process at a time fetches one
 WAITING = 64  # shards; what was wanted before the last of them is no longer
@@ -98,10 +98,8 @@ class NodeCache:
                 with ExitStack() as room, atomic_write(path) as temporary:
                     self.root.copy_to(shard_path(shard), temporary)
                     if sha256(temporary) != content:
-                        raise DistillError(
-                            f"{self.root}/{shard_path(shard)}: not the shard of the catalogue; run "
-                            "the command that made the set again to repair it"
-                        )
+                        where = f"{self.root}/{shard_path(shard)}"
+                        raise broken(where, "not the shard of the catalogue")
                     room.enter_context(FileLock(self.folder / ".room.lock"))
                     self._make_room(size)
                 return True

@@ -120,6 +120,11 @@ def pyarrow_parquet() -> Any:
     return pyarrow.parquet
 
 
+def broken(where: str, problem: str) -> DistillError:
+    """The error of a file of a set that is not as the set says."""
+    return DistillError(f"{where}: {problem}; run the command that made the set again to repair it")
+
+
 def write_part(root: Address, row: ShardRow, pairs: Sequence[IndexRow]) -> None:
     """Publish the index of one shard, which makes the shard a part of the set."""
     about = {_ROW: json.dumps(asdict(row)).encode()}
@@ -253,9 +258,7 @@ def _table(root: Address, path: str, kinds: dict[str, str], columns: list[str]) 
         problem = f"damaged ({reason_of(error, 100)})"
     if not problem:
         return table
-    raise DistillError(
-        f"{root}/{path}: {problem}; run the command that made the set again to repair it"
-    )
+    raise broken(f"{root}/{path}", problem)
 
 
 def _schema(kinds: dict[str, str]) -> Any:

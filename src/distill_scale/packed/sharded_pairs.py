@@ -12,13 +12,19 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
 
-from distill.core.errors import DistillError
 from distill.data.address import Address
 from distill.data.decode import BadPhoto, to_rgb
 from distill.data.photos import Side
 from distill_scale.packed.node_cache import NodeCache
 from distill_scale.packed.pair_record import ArrayCodec, codec_named, decode_pair, decoded
-from distill_scale.packed.shard_index import Catalogue, ShardPart, part_path, read_part, shard_path
+from distill_scale.packed.shard_index import (
+    Catalogue,
+    ShardPart,
+    broken,
+    part_path,
+    read_part,
+    shard_path,
+)
 
 _BINARY = getattr(os, "O_BINARY", 0)  # Windows reads text where that is not said
 Pixels = NDArray[np.uint8]
@@ -142,10 +148,9 @@ class ShardedPairs(Sequence[ShardedPair]):
         if part is None:
             part = read_part(self.root, self.shard_name(shard))
             if len(part.names) != self.sizes[shard]:
-                raise DistillError(
-                    f"{self.root}/{part_path(self.shard_name(shard))}: pairs: {len(part.names)}, "
-                    f"{self.sizes[shard]} in the catalogue; run the command that made the "
-                    "set again to repair it"
+                raise broken(
+                    f"{self.root}/{part_path(self.shard_name(shard))}",
+                    f"pairs: {len(part.names)}, {self.sizes[shard]} in the catalogue",
                 )
             self._parts[shard] = part
             if len(self._parts) > OPEN:
@@ -165,10 +170,7 @@ class ShardedPairs(Sequence[ShardedPair]):
             try:
                 content = self.root.read_range(path, offset, size)
             except FileNotFoundError:
-                raise DistillError(
-                    f"{self.root}/{path}: not there; run the command that made the set again "
-                    "to repair it"
-                ) from None
+                raise broken(f"{self.root}/{path}", "not there") from None
         if not part.holds(row, content):
             raise BadPhoto("damaged in its shard: not the bytes of the index")
         return content
