@@ -43,8 +43,8 @@ def held_out_pairs(network: nn.Module, trained: Pix2PixTrain, settings: EvalFid)
     by_name = {pair.name: Photo(pair.photo, pair.name) for pair in sides[side]}
     names, notes = excluded(seen, by_name, settings.photos)
     pairs = [pair for pair in sides[side] if pair.name not in names]
-    swap = d.direction == "BtoA"
-    data = in_groups(pairs, d.crop_size, trained.channels, root, d, swap=swap, pad=d.pad)
+    how = {"channels": trained.channels, "swap": d.direction == "BtoA", "pad": d.pad}
+    data = in_groups(pairs, d.crop_size, root, d, **how)
     about = {"run": trained.run, "recipe": trained.recipe} | notes
     about |= {} if others else about_side(side)
     about["generator"] = trained.generator.name

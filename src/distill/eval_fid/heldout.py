@@ -17,7 +17,6 @@ from distill.config import compose
 from distill.config.groups import choices
 from distill.config.settings.commands import EvalFid
 from distill.config.settings.training import (
-    Pad,
     PhotoSource,
     Prepare,
     SplitConfig,
@@ -110,7 +109,7 @@ def held_out_photos(student: nn.Module, trained: Train, settings: EvalFid) -> He
         names, notes = excluded(seen, pictures.pictures if pictures else {}, settings.photos)
     unseen = [pair for pair in sides[side] if square_name(pair.name) not in names]
     pairs = [pair for pair in unseen if size_of(pair.name) is None]
-    data = in_groups(pairs, source.style.resolution, trained.channels, root, d)
+    data = in_groups(pairs, source.style.resolution, root, d, channels=trained.channels)
     about = {"run": trained.run, "style": trained.style.name, "decoder": trained.decoder.name}
     about |= notes | ({} if others else about_side(side))
     titles = ("photo", "teacher" if taught else "target", "student")
@@ -195,18 +194,12 @@ def _labelled(
     return labelling.prepare_held_out(source, labels, others, without)
 
 
-def in_groups(
-    pairs: Sequence[Pair],
-    size: int,
-    channels: int,
-    root: Path,
-    d: SplitConfig,
-    swap: bool = False,
-    pad: Pad | None = None,
-) -> PairSet:
+def in_groups(pairs: Sequence[Pair], size: int, root: Path, d: SplitConfig, **how: Any) -> PairSet:
+    """The pairs of the set at `root` in the order that shuffles groups; `how` they are read, as a
+    `PairSet` takes it."""
     ordered = sorted(pairs, key=_by_group)
-    shifts = shifts_of(ordered, root, swap) if d.align else None
-    return PairSet(ordered, size, train=False, shifts=shifts, channels=channels, swap=swap, pad=pad)
+    shifts = shifts_of(ordered, root, how.get("swap", False)) if d.align else None
+    return PairSet(ordered, size, train=False, shifts=shifts, **how)
 
 
 def _by_group(pair: ReadablePair) -> tuple[float, str]:
