@@ -313,12 +313,14 @@ def test_any_module_is_exported_and_checked_against_a_budget(tmp_path, monkeypat
 @pytest.mark.slow
 def test_a_network_in_memory_keeps_the_terms_that_it_is_under(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    shipped = distill.export_student(distill.student_network("whitebox"), out="shipped")
+    small = {"size": 64}
+    whitebox = distill.student_network("whitebox")
+    shipped = distill.export_student(whitebox, exporter=small, out="shipped")
     assert terms_of(shipped["onnx"]).chain == terms_of(zoo.find("whitebox")).chain
     pixels = np.random.default_rng(0).integers(0, 255, (64, 64, 3), np.uint8)
     folded = distill.student_network("toon")  # and again by its file
     for student in (folded, "again/student.safetensors"):
-        words = {"formats": "safetensors", "out": "again", "exporter": {"size": 64}}
+        words = {"formats": "safetensors", "out": "again", "exporter": small}
         file = distill.export_student(student, **words)["safetensors"]
         np.testing.assert_array_equal(
             distill.load(file, device="cpu")(pixels), distill.load("toon", device="cpu")(pixels)

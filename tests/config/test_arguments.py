@@ -3,6 +3,8 @@
 import re
 import shlex
 import subprocess
+from dataclasses import dataclass
+from typing import Annotated, Literal
 
 import pytest
 from hypothesis import example, given, settings
@@ -12,6 +14,7 @@ from omegaconf import OmegaConf
 from distill.config import compose
 from distill.config.arguments import TypedKeys, overrides_of, read_words
 from distill.config.extension import extended
+from distill.config.settings.base import Given, Node, PathText
 from distill.config.settings.commands import CheckSettings, EvalFid, Export, Stylize
 from distill.config.settings.training import Prepare, Train
 from distill.core.errors import DistillError
@@ -21,27 +24,6 @@ from distill_gan.settings import CycleGANTrain, Pix2PixTrain
 from distill_hub.settings import HubSettings
 from distill_lens.settings import Lens
 
-TEACHER = {
-    f"teacher.{name}"
-    for name in (
-        "path",
-        "folder",
-        "pipeline",
-        "controlnet",
-        "lora",
-        "prompt",
-        "negative_prompt",
-        "call",
-        "version",
-        "input",
-        "output",
-        "revision",
-        "variant",
-    )
-}
-STYLE = {f"style.{name}" for name in ("name", "file", "url", "sha256", "git_blob", "licence")} | {
-    "style.source"
-}
 LABELLED = {"photos", "val_photos", "drop", "restore", "data.root", "style.weights"}
 WholePrepare, WholeExport = extended("prepare", Prepare), extended("export", Export)
 LISTED = {"attributes", "identities", "quickdraw.files"}
@@ -58,21 +40,6 @@ PATHS = {
     (Lens,): {"students", "sketches", "run", "runs", "output", "static"},
     (HubSettings,): {"run", "runs", "model", "data.root", "repo"},
 }  # fmt: skip
-LOGGERS = {"wandb.project", "wandb.entity", "mlflow.experiment", "mlflow.uri"}
-TEXTS = {  # beside the paths
-    Train: TEACHER | STYLE | {"data.kind", "init", "decoder.name", "loss.name", "trainer.strategy"}
-    | {f"logger.{name}" for name in LOGGERS} | {"generator.name", "generator.profile"}
-    | {"licence.pictures"},
-    WholePrepare: TEACHER | STYLE | {"card.licence", "card.source", "recipe.name", "engine.address"}
-    | {"data.kind", "split", "balance"},
-    WholeExport: STYLE | {"decoder.name", "licence.pictures"},
-    EvalFid: STYLE | {"ceiling", "decoder.name"},
-    Stylize: {"style.name"},
-    CheckSettings: set(),
-    Benchmark: TEACHER | STYLE | {"providers"},
-    Lens: {"host", "names", "frames"},
-    HubSettings: {"revision", "licence.pictures"},
-}  # fmt: skip
 LISTS = {"photos", "val_photos", "students", "sketches", "providers", "names", "frames", "balance"}
 LISTS |= {"overlay", "quickdraw.files"}
 
@@ -81,11 +48,33 @@ LISTS |= {"overlay", "quickdraw.files"}
 def test_the_settings_say_which_of_them_are_paths(schemas):
     keys = TypedKeys(*schemas)
     assert keys.paths == PATHS[schemas]
-    publishes = schemas[0] in (WholePrepare, WholeExport, Lens, HubSettings)
-    texts = TEXTS[schemas[0]] | ({"takedown.accept"} if publishes else set())
-    assert keys.texts == PATHS[schemas] | texts
+    assert keys.paths <= keys.texts
     one = {"photos"} if schemas[0] in (WholeExport, EvalFid) else set()
     assert keys.lists == (LISTS & keys.texts) - one
+
+
+@dataclass
+class Inner:
+    text: str
+    path: PathText | None
+    number: int
+
+
+@dataclass
+class OfEveryKind:
+    inner: Inner
+    several: str | list[str]
+    node: Annotated[Node | None, Given(texts=("prompt",))]
+    choice: Literal["a", "b"]
+    table: dict[str, str]
+    two: tuple[str, str]
+
+
+def test_texts_are_found_wherever_they_stand():
+    keys = TypedKeys(OfEveryKind)
+    assert keys.texts == {"inner.text", "inner.path", "several", "node.prompt"}
+    assert (keys.paths, keys.lists) == ({"inner.path"}, {"several"})
+    assert {"teacher.prompt", "teacher.lora", "style.licence"} < TypedKeys(Train).texts
 
 
 def test_the_settings_say_which_of_them_are_names():

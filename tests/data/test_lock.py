@@ -138,8 +138,9 @@ def fail_after(monkeypatch, count, code=errno.ENOSPC):
     monkeypatch.setattr(Path, "write_bytes", full)
 
 
-@pytest.mark.parametrize("count", range(2, 12))
-@pytest.mark.parametrize("code", [errno.ENOSPC, errno.EDQUOT])
+@pytest.mark.parametrize(
+    ("count", "code"), [*((count, errno.ENOSPC) for count in range(2, 8)), (5, errno.EDQUOT)]
+)
 @pytest.mark.slow
 def test_a_full_disk_ends_in_one_line_and_leaves_no_half_pair(
     folder, root, tmp_path, monkeypatch, count, code

@@ -10,7 +10,6 @@ from distill.config import compose
 from distill.config.arguments import TypedKeys, overrides_of
 from distill.config.settings.training import Prepare, Train, source_of
 from distill.core.errors import DistillError
-from distill.data import sources
 from distill.data.kinds import chosen
 from distill.data.pairs import find_pairs
 from distill.models import build
@@ -58,12 +57,6 @@ def typed(*arguments, name="prepare", schema=Prepare):
 )
 def test_folders_are_taken_as_typed(argument, photos):
     assert typed(argument).photos == photos
-
-
-def test_a_folder_whose_name_looks_like_a_list_is_one_folder(here):
-    add(here / "[a,b]", 1, 2, 3)
-    assert typed("photos=[a,b]").photos == "[a,b]"
-    assert len(sources.photos(typed("photos=[a,b]"))) == 3
 
 
 def test_weights_must_be_positive():

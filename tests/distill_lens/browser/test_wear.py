@@ -44,7 +44,7 @@ Object.defineProperty(Worker.prototype, "onmessage", {
 """
 
 
-@pytest.mark.parametrize("mirrored", [False, True])
+@pytest.mark.parametrize("mirrored", [pytest.param(False, marks=pytest.mark.campaign), True])
 @pytest.mark.parametrize("size", [512, pytest.param(1024, marks=pytest.mark.campaign)])
 @pytest.mark.slow
 def test_a_picture_wears_what_stylize_puts_on(visit, size, mirrored):

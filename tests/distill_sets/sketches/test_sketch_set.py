@@ -264,18 +264,6 @@ def test_marks_are_drawn(cats):
             assert ink[y - 6 : y, x].any()
 
 
-@pytest.mark.slow
-def test_hed_by_its_own_weights(cats):
-    for seed in range(3, 8):
-        Path(f"photos/cat {seed}.png").unlink()
-    torch.save(HED().state_dict(), "hed.pth")
-    chosen = ["sketch.outline=hed", "sketch.hed.weights=hed.pth"]
-    assert make(*chosen) == 0
-    manifest = json.loads((SET / "dataset.json").read_text())["recipe"]
-    assert len(manifest["sketch.hed"]) == 64
-    assert "sketch.canny.low" not in manifest
-
-
 @pytest.mark.usefixtures("no_downloads")
 def test_hed_s_weights_that_are_not_there(cats, capsys):
     assert make("sketch.outline=hed") == 1
@@ -343,6 +331,9 @@ def test_sketches_of_faces_by_the_package_s_own_detector_are_learnt_from(
         torch.save(HED().state_dict(), "hed.pth")
         chosen.append("sketch.hed.weights=hed.pth")
     assert make(*chosen) == 0
+    kept = json.loads((SET / "dataset.json").read_text())["recipe"]
+    assert ("sketch.hed" in kept) == (outline == "hed") == ("sketch.canny.low" not in kept)
+    assert len(kept.get("sketch.hed", 64 * "0")) == 64  # the SHA-256 of its weights
     assert skipped() == {"'none.png'": "no face in it"}
     assert len(files()) == 8
     larger = ["sketch.size=256", "data.root=large", *chosen[:2]]
