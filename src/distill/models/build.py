@@ -115,8 +115,11 @@ def try_network(what: str, network: nn.Module, channels: int | None, multiple: i
 
 
 def without_weights(encoder: Node) -> Node:
-    """An encoder's Node without weights of its own: all of them come from elsewhere."""
-    return encoder | ({"weights": "none"} if nodes.takes(encoder, "weights") else {})
+    """An encoder's Node without weights of its own: all of them come from elsewhere.
+
+    A network that is no student of ours has none.
+    """
+    return encoder | ({"weights": "none"} if encoder and nodes.takes(encoder, "weights") else {})
 
 
 def load_teacher(style: StyleSettings, node: Node | None) -> Teacher:
