@@ -1,11 +1,14 @@
-"""python -m distill.benchmark: times a teacher, a student and other ONNX files in one run.
+"""python -m distill.benchmark: times a teacher, a student and other files in one run.
 
-Time a teacher, a student and any other ONNX files on this machine, in one run, in turn.
+Time a teacher, a student and any other files on this machine, in one run, in turn.
 
   python -m distill.benchmark                              hayao: teacher and shipped student
   python -m distill.benchmark style=toon paper.onnx other.onnx
+  python -m distill.benchmark model=student.onnx student.pte threads=[1] with_teacher=false
   python -m distill.benchmark run=NAME with_teacher=false sizes=[256,512]
   python -m distill.benchmark model=student.onnx providers=[CUDAExecutionProvider]
+
+Files are of ONNX, or other formats of distill.export in their runtimes on one thread, of one size.
 
 Batch 1. All are warmed up; then they take turns, so that what slows the machine slows all.
 Median, 5th and 95th percentile, FPS, MACs, GMAC/s and the share of the most this machine does

@@ -132,7 +132,11 @@ def _make_ready(model: TimedModel, conditions: Conditions, skipped: list[str]) -
     call: Callable[[], object]
     try:
         graph = model.at(size)
-        if graph is not None:
+        if model.file is not None:
+            if (conditions.threads, provider) != (1, sessions.CPU):
+                raise DistillError("only one thread of the CPU runs it")
+            call = model.file_call(size)
+        elif graph is not None:
             session = sessions.open_session(graph, conditions.threads, provider, timed=True)
             call = sessions.sample_call(session)
         elif model.network is None or provider != sessions.CPU:
@@ -165,7 +169,7 @@ def row(ready: ReadyModel, conditions: Conditions, times: Times) -> Row:
         "name": model.name,
         "role": model.role,
         **asdict(conditions),
-        "runtime": "ONNX Runtime" if graph else "PyTorch",
+        "runtime": model.file[0].runs_in if model.file else "ONNX Runtime" if graph else "PyTorch",
         "ms": times.median,
         "ms_p5": times.percentile(5),
         "ms_p95": times.percentile(95),

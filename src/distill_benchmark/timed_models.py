@@ -1,4 +1,4 @@
-"""What distill.benchmark times: a teacher, a student, any other ONNX files, at any size."""
+"""What distill.benchmark times: a teacher, a student, any other files, ONNX at any size."""
 
 from __future__ import annotations
 
@@ -18,14 +18,18 @@ import torch
 from onnx import numpy_helper
 from torch import nn
 
+from distill.config.groups import nodes_of
 from distill.config.settings.base import TeacherNode
 from distill.config.settings.networks import StyleSettings
 from distill.config.settings.training import PhotoSource, source_of
 from distill.core import onnx_files, sessions
 from distill.core.errors import DistillError
 from distill.core.files import home_path
+from distill.core.nodes import class_of
 from distill.core.onnx_files import count_subnormals, flush_subnormals, load_model
 from distill.core.process import silent
+from distill.export.format import Format
+from distill.export.onnx import OnnxExporter
 from distill.export.subject import inference_graph
 from distill.metrics import complexity
 from distill.models import build, zoo
@@ -44,6 +48,8 @@ Role = Literal["teacher", "student", "file", "file, unflushed"]
 class TimedModel:
     """`at` gives its graph for pictures of one side; where there is none, `network` is timed.
 
+    `file` is one of another format than ONNX, and its folder.
+
     `bytes` is the file's size, or that of the weights in float32; `subnormals` how many of the
     file's weights are subnormal, `flushed` how many below 1e-20 `at` sets to zero.
     """
@@ -55,6 +61,20 @@ class TimedModel:
     subnormals: int = 0
     flushed: int = 0
     network: nn.Module | None = None
+    file: tuple[Format, Path] | None = None
+
+    def file_call(self, size: int) -> Callable[[], object]:
+        """One run of its file, as an export makes it without settings, on a picture of one side.
+
+        Raises DistillError where no runtime of it is here.
+        """
+        assert self.file
+        format_, folder = self.file
+        run = format_.open(folder)
+        if run is None:
+            raise DistillError("no runtime here for this file")
+        photo = torch.rand(1, 3, size, size, generator=torch.Generator().manual_seed(0))
+        return partial(run, format_.forms(OnnxExporter(size=size))[0].encode(photo.numpy()))
 
 
 def find_models(settings: Benchmark) -> tuple[list[TimedModel], list[str]]:
@@ -157,8 +177,18 @@ def student(settings: Benchmark, checkpoint: Path | None) -> TimedModel:
 def models_of_file(path: Path, role: Role) -> Iterator[TimedModel]:
     """An ONNX file, its subnormal weights set to zero; before that as it is, where it has any.
 
-    Raises DistillError for a file that cannot be read.
+    Or a file of another format of distill.export. Raises DistillError for one that cannot be read.
     """
+    if path.exists() and path.suffix != ".onnx":
+        for key, node in nodes_of("formats").items():
+            kind = class_of(f"formats.{key}", node)
+            ending = kind.files_of("")[0]
+            if path.name.endswith(ending):
+                format_ = kind(path.name.removesuffix(ending))
+                paths = [path.with_name(name) for name in format_.files]
+                size = sum(each.stat().st_size for each in paths if each.is_file())
+                yield TimedModel(path.name, role, lambda _: None, size, file=(format_, path.parent))
+                return
     model = load_model(path)
     size = model.ByteSize()  # weights that lie in a second file are in it too
     try:

@@ -5,8 +5,10 @@ import json
 import numpy as np
 import onnx
 import pytest
+import torch
 from onnx import helper, numpy_helper
 
+import distill
 from distill.config import compose
 from distill.core import sessions
 from distill.core.errors import DistillError
@@ -148,6 +150,31 @@ def test_model_is_the_student_and_is_flushed(folder):
     assert [(r["name"], r["role"]) for r in figures(folder)["rows"]] == [
         ("slow, flushed", "student")
     ]
+
+
+@pytest.mark.slow
+def test_a_file_of_another_format_runs_in_its_runtime_on_one_thread(folder, capsys):
+    settings = {"encoder": {"weights": "none"}, "decoder": "residual"}
+    distill.student_network(**settings).save("own.safetensors")
+    threads = [*QUICK[:2], "threads=[1,2]", QUICK[3]]
+    assert run(benchmark, "style=hayao", "own.safetensors", *threads) == 1
+    row = next(row for row in figures(folder)["rows"] if row["name"] == "own.safetensors")
+    size = (folder / "own.safetensors").stat().st_size
+    assert (row["runtime"], row["bytes"], row["threads"]) == ("PyTorch", size, 1)
+    assert ": only one thread of the CPU runs it" in capsys.readouterr().err
+
+
+@pytest.mark.slow
+def test_an_executorch_file_has_one_size(folder, capsys):
+    exir = pytest.importorskip("executorch.exir", reason="distill[executorch] is not installed")
+    program = torch.export.export(torch.nn.ReLU(), (torch.zeros(1, 3, 64, 64),))
+    buffer = exir.to_edge_transform_and_lower(program).to_executorch().buffer
+    (folder / "own.pte").write_bytes(buffer)
+    sizes = [QUICK[0], "sizes=[32,64]", *QUICK[2:]]
+    assert run(benchmark, "style=hayao", "own.pte", *sizes) == 1
+    (row,) = (row for row in figures(folder)["rows"] if row["name"] == "own.pte")
+    assert (row["runtime"], row["size"]) == ("ExecuTorch", 64)
+    assert "skipped: own.pte at 32² on CPUExecutionProvider: " in capsys.readouterr().err
 
 
 @pytest.mark.slow
