@@ -47,7 +47,7 @@ WRITTEN = Cause(NEWER.why, FORWARD, "an app's runtime may not be older", "note")
 ELSEWHERE = Cause(
     "only an app whose runtime has this backend runs it",
     "the file names it",
-    "distill.export formats=[executorch] is for XNNPACK alone",
+    "distill.export formats=[executorch] executorch.backend=xnnpack runs everywhere",
     "note",
 )
 

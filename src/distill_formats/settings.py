@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Literal
 
 from distill.config.extension import Extension
 from distill.config.settings.base import PathText, Settings, setting
@@ -16,9 +17,19 @@ class TfLiteSettings(Settings):
 
 
 @dataclass(frozen=True, kw_only=True)
+class ExecuTorchSettings(Settings):
+    """What runs a .pte file's network on the device."""
+
+    backend: Literal["xnnpack", "coreml", "vulkan"] = setting(
+        "of formats=[executorch]: xnnpack is for any CPU, coreml for Apple, vulkan for GPUs"
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
 class FormatSettings(Settings):
     """What converters want to know; the choices of `formats` refer to it."""
 
+    executorch: ExecuTorchSettings
     tflite: TfLiteSettings
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from itertools import product
+from itertools import count, product
 from operator import attrgetter
 from typing import Any
 
@@ -53,7 +53,7 @@ def _fold_constants(module: fx.GraphModule) -> None:
                 node.args, lambda each: attrgetter(str(each.target))(module).detach()
             )
             with module.graph.inserting_before(node):
-                value = _constant(module, node.target(*arguments, **node.kwargs))
+                value = constant(module, node.target(*arguments, **node.kwargs))
             value.meta = node.meta
             node.replace_all_uses_with(value)
             module.graph.erase_node(node)
@@ -67,7 +67,7 @@ def _nearest(module: fx.GraphModule, node: fx.Node) -> fx.Node | None:
     rows, columns = high // height, wide // width
     if (high, wide) != (height * rows, width * columns):
         return None
-    ones = _constant(module, torch.ones(1, rows, 1, columns, 1))
+    ones = constant(module, torch.ones(1, rows, 1, columns, 1))
     y = call(ATEN.permute.default, (x, [0, 2, 3, 1]))
     y = call(ATEN.reshape.default, (y, [count * height, 1, width, 1, channels]))
     y = call(ATEN.mul.Tensor, (y, ones))
@@ -90,7 +90,7 @@ def _patches(module: fx.GraphModule, node: fx.Node) -> fx.Node | None:
     outputs = weight.shape[1]
     kernel = weight.permute(1, 2, 3, 0).reshape(-1, channels, 1, 1)
     offset = (torch.zeros(outputs) if bias is None else bias).repeat_interleave(rows * columns)
-    y = call(ATEN.conv2d.default, (x, _constant(module, kernel), _constant(module, offset)))
+    y = call(ATEN.conv2d.default, (x, constant(module, kernel), constant(module, offset)))
     y = call(ATEN.reshape.default, (y, [count, outputs, rows, columns, height, width]))
     y = call(ATEN.permute.default, (y, [0, 1, 4, 2, 5, 3]))
     return call(ATEN.reshape.default, (y, [count, outputs, rows * columns * height * width]))
@@ -110,9 +110,9 @@ def _quarters(module: fx.GraphModule, node: fx.Node) -> fx.Node | None:
         part = part[..., : pad + 1] if left else F.pad(part[..., pad + 1 :], (1, 0))
         sides = [pad * left, pad * (1 - left), pad * upper, pad * (1 - upper)]
         y = call(ATEN.constant_pad_nd.default, (x, sides))
-        offset = None if total or bias is None else _constant(module, bias)
+        offset = None if total or bias is None else constant(module, bias)
         once = ([1, 1], [0, 0], [1, 1], channels)
-        y = call(ATEN.conv2d.default, (y, _constant(module, part), offset, *once))
+        y = call(ATEN.conv2d.default, (y, constant(module, part), offset, *once))
         total = call(ATEN.add.Tensor, (total, y)) if total else y
     return total
 
@@ -157,8 +157,10 @@ def _parameters(module: fx.GraphModule, node: fx.Node) -> tuple[Tensor | None, T
     return weight, bias
 
 
-def _constant(module: fx.GraphModule, value: Tensor) -> fx.Node:
-    name = f"_rewritten_{len([*module.buffers()])}"
+def constant(module: fx.GraphModule, value: Tensor) -> fx.Node:
+    """A node for a tensor that the graph holds, where its next nodes are inserted."""
+    names = (f"_rewritten_{number}" for number in count())
+    name = next(each for each in names if not hasattr(module, each))
     module.register_buffer(name, value.contiguous())
     return module.graph.get_attr(name)
 

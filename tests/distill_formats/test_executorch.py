@@ -1,8 +1,10 @@
 """ExecuTorch: nothing outside XNNPACK, the same picture, versions and bad files in one line."""
 
 import json
+import logging
 import os
 import subprocess
+import sys
 from dataclasses import replace
 from importlib import metadata
 from pathlib import Path
@@ -21,9 +23,12 @@ from distill.export.onnx import OnnxExporter
 from distill.export.snippets import snippets_of
 from distill_formats import executorch_profile
 from distill_formats.executorch import ExecuTorch
+from distill_formats.executorch_int8 import ExecuTorchInt8, before_smaller, equalised
 from distill_formats.executorch_profile import PROFILE
 from distill_formats.xnnpack_graph import in_xnnpack
 from support.device_graphs import build, clean, picture, save, weight
+from support.export_photos import output_of, photos
+from support.export_trials import convert
 
 TORCH = torch.ops.aten
 APP = os.environ.get("DISTILL_REACT_NATIVE", "")
@@ -180,6 +185,83 @@ def test_what_stays_outside_is_named_with_the_version(mirrored, tmp_path, monkey
     monkeypatch.setattr(executorch_profile, "version", lambda _: "1.0.0")
     (newer,) = check(tmp_path / "student.pte", PROFILE).findings
     assert newer.what == f"of ExecuTorch {version}; here is 1.0.0"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("source", ["detail"], indirect=True)
+@pytest.mark.parametrize(
+    ("backend", "package", "says"),
+    [("coreml", "coremltools", "CoreMLBackend"), ("vulkan", "executorch", "VulkanBackend")],
+)
+def test_other_backends_take_it_and_do_not_run_here(backend, package, says, mirrored, tmp_path):
+    pytest.importorskip(package, reason=f"{package} is not installed")
+    made, level = ExecuTorch(backend=backend), logging.root.level
+    made.convert(replace(mirrored, folded=nn.Conv2d(3, 3, 3, padding=1).eval()), tmp_path)
+    assert logging.root.level == level
+    name = {"coreml": "Core ML", "vulkan": "Vulkan"}[backend]
+    assert made.note.endswith(f"; outside {name}: nothing")
+    assert made.open(tmp_path) is None
+    found = check(tmp_path / "student.pte", PROFILE).all_findings
+    assert f"a part for {says}" in {each.what for each in found}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("source", ["detail"], indirect=True)
+def test_a_backend_whose_package_is_missing_is_one_line(mirrored, tmp_path, monkeypatch):
+    for name in [each for each in sys.modules if each.startswith("executorch.backends.apple")]:
+        monkeypatch.delitem(sys.modules, name)
+    monkeypatch.setitem(sys.modules, "coremltools", None)
+    with pytest.raises(DistillError, match=r"^executorch: .*cannot be imported \(.*coremltools"):
+        ExecuTorch(backend="coreml").convert(mirrored, tmp_path)
+
+
+def test_the_tail_keeps_its_float_and_the_rest_does_not():
+    network = nn.Sequential(
+        nn.Conv2d(3, 4, 3, 2, 1),  # to half of 16: a smaller one is to come
+        nn.Conv2d(4, 4, 3, 2, 1),
+        nn.ConvTranspose2d(4, 4, 2, 2),  # to half
+        nn.Conv2d(4, 3, 3, padding=1),
+    )
+    module = torch.export.export(network, (torch.zeros(1, 3, 16, 16),)).module(check_guards=False)
+    layers = [each for each in module.graph.nodes if each.op == "call_function"]
+    small = before_smaller(module, 16)
+    assert [each in small for each in layers] == [True, True, False, False]
+
+
+@pytest.mark.parametrize("source", ["nnconv", "detail"], indirect=True)
+def test_equalised_weights_give_the_same_picture(source):
+    network = equalised(source, photos(4).numpy())
+    torch.testing.assert_close(
+        output_of(network, photos(4)), output_of(source.folded, photos(4)), atol=1e-4, rtol=0
+    )
+    both = zip(network.parameters(), source.folded.parameters(), strict=True)
+    assert sum(not torch.allclose(new, old) for new, old in both) > 20
+
+
+class Twice(nn.Module):
+    """A layer that runs at a quarter of the size, and at the whole, which is of the tail."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.layer = nn.Conv2d(3, 3, 3, padding=1)
+
+    def forward(self, photo: Tensor) -> Tensor:
+        whole = self.layer(F.avg_pool2d(photo, 4))
+        return torch.sigmoid(self.layer(photo) + F.interpolate(whole, scale_factor=4.0))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("source", ["detail"], indirect=True)
+@pytest.mark.parametrize("asked", [{}, {"size": (72, 100), "input": "uint8_nhwc", "batch": 2}])
+def test_int8_of_a_layer_that_runs_twice_is_nearly_the_same(asked, mirrored, tmp_path, capsys):
+    torch.manual_seed(0)
+    exporter = replace(mirrored.exporter, **{"size": 64} | asked)
+    some = F.interpolate(photos(8), exporter.sides)
+    source = replace(mirrored, folded=Twice().eval(), exporter=exporter, calibration=lambda: some)
+    made = ExecuTorchInt8()
+    assert convert(made, source, tmp_path) < 0.05
+    assert asked or made.note.endswith("; outside XNNPACK: nothing")
+    assert "executorch_int8: calibrated on the 8 photos there are" in capsys.readouterr().out
 
 
 @pytest.mark.slow

@@ -49,15 +49,7 @@ class Int8(OnnxFormat, ConvertedFormat):
     least = (37.0, 30.0)
 
     def convert(self, source: ConversionSource, folder: Path) -> None:
-        photos = source.calibration().numpy()
-        edges = np.subtract(source.exporter.inside, source.exporter.sides)
-        photos = np.pad(photos, ((0, 0), (0, 0), *((0, edge) for edge in edges)), "edge")
-        if len(photos) < LEAST_PHOTOS:
-            print(
-                f"{self.name}: calibrated on the {counted(len(photos), 'photo')} there are, and "
-                f"mirrored; {LEAST_PHOTOS} or more would tell its ranges better: calibration=DIR"
-            )
-            photos = np.concatenate([photos, photos[..., ::-1]])
+        photos = calibration_photos(self.name, source)
         opset = max(source.exporter.opset or OPSET, OPSET)
         exporter = replace(source.exporter, opset=opset, dynamic=False)
         single = replace(exporter, batch=1)  # which photos calibrate one by one
@@ -70,6 +62,23 @@ class Int8(OnnxFormat, ConvertedFormat):
         onnx.checker.check_model(model, full_check=True)
         file_model = self.in_forms(model, exporter, source.channels)
         (folder / self.files[0]).write_bytes(file_model.SerializeToString())
+
+
+def calibration_photos(name: str, source: ConversionSource) -> np.ndarray:
+    """Photos (N, 3, H, W) in [0, 1] of the sides that the network sees; few are mirrored too.
+
+    `name` is the format's, for the line that says so.
+    """
+    photos = source.calibration().numpy()
+    edges = np.subtract(source.exporter.inside, source.exporter.sides)
+    photos = np.pad(photos, ((0, 0), (0, 0), *((0, edge) for edge in edges)), "edge")
+    if len(photos) < LEAST_PHOTOS:
+        print(
+            f"{name}: calibrated on the {counted(len(photos), 'photo')} there are, and "
+            f"mirrored; {LEAST_PHOTOS} or more would tell its ranges better: calibration=DIR"
+        )
+        photos = np.concatenate([photos, photos[..., ::-1]])
+    return photos
 
 
 def quantised(model: onnx.ModelProto, photos: np.ndarray, scratch: Path) -> onnx.ModelProto:
