@@ -14,6 +14,7 @@ export const EPS = 1e-3; // variance of the luma below which a window is taken f
 const VALUES = 6; // of a pixel: three slopes and three offsets
 const COUNT = (2 * RADIUS + 1) ** 2;
 const OPAQUE = 0xff << 24;
+const ROWS = 4; // of the photo, whose shares of the frame before are the same: they change slowly
 const SUMS = 8; // of a window: luma, its square, three colours, and the luma times each of them
 
 /**
@@ -33,7 +34,9 @@ export interface Small {
 export type View = Pick<InferResult, "frame" | "crop" | "mirror">;
 
 export class Guided {
-  private functions = new Float32Array(0); // the values of a pixel side by side
+  private above = new Float64Array(0); // of two rows of the output: the values of a pixel side by side
+  private below = new Float64Array(0);
+  private row = -1; // that `below` is of
   private columns: Float64Array[] = []; // at every column, the sums of a window's rows
   private opaque = true; // the output
   private luma: Float32Array = new Float32Array(0); // of the photo as it is shown
@@ -65,18 +68,31 @@ export class Guided {
     return context.getImageData(0, 0, shown.width, shown.height).data;
   }
 
-  /** The function of each pixel: that of the window around it; beyond the picture its edge goes on. */
-  fit({ luma, pixels, size: { width, height } }: Small): void {
-    if (this.functions.length !== VALUES * luma.length) this.functions = new Float32Array(VALUES * luma.length);
-    this.columns = Array.from({ length: SUMS }, () => new Float64Array(width));
-    const row = (y: number) => width * Math.max(0, Math.min(height - 1, y));
-    for (let y = -RADIUS; y <= RADIUS; y++) this.slide(luma, pixels, row(y), 0, 0);
-    for (let y = 0; y < height; y++) {
-      this.solve(VALUES * width * y);
-      this.slide(luma, pixels, row(y + RADIUS + 1), row(y - RADIUS), 1);
-    }
+  /** What `part` enlarges from now on. */
+  fit({ luma, pixels, size: { width } }: Small): void {
+    this.restart(luma, pixels, width);
     this.opaque = true;
     for (let j = 3; j < pixels.length && this.opaque; j += 4) this.opaque = pixels[j] === 255;
+  }
+
+  /** Before the first row; beyond the picture its edge goes on. */
+  private restart(luma: Float32Array, pixels: Uint8ClampedArray, width: number): void {
+    if (this.above.length !== VALUES * width) [this.above, this.below] = [0, 1].map(() => new Float64Array(VALUES * width));
+    this.columns = Array.from({ length: SUMS }, () => new Float64Array(width));
+    this.row = -1;
+    for (let y = -RADIUS - 1; y < RADIUS; y++) this.slide(luma, pixels, width * Math.max(0, y), 0, 0);
+  }
+
+  /** The function of each pixel of row `y` and the one above: that of the window around it. */
+  private reach(y: number, { luma, pixels, size: { width, height } }: Small): void {
+    if (y < this.row) this.restart(luma, pixels, width);
+    while (this.row < y) {
+      const at = ++this.row;
+      const before = width * Math.max(0, at - RADIUS - 1);
+      this.slide(luma, pixels, width * Math.min(height - 1, at + RADIUS), before, 1);
+      [this.above, this.below] = [this.below, this.above];
+      this.solve(this.below);
+    }
   }
 
   // One by one here and below: arrays of eight or six values would take twice the time.
@@ -98,14 +114,13 @@ export class Guided {
     }
   }
 
-  /** The functions of a row, from `at` on: of windows that slide along it. */
-  private solve(at: number): void {
-    const { functions } = this;
+  /** The functions of a row: of windows that slide along it. */
+  private solve(functions: Float64Array): void {
     const [l, ll, r, g, b, lr, lg, lb] = this.columns;
     const last = l.length - 1;
     const first = (sums: Float64Array) => (2 * RADIUS) * sums[0] + sums[Math.min(RADIUS - 1, last)]; // of a window left of the first
     let sl = first(l), sll = first(ll), sr = first(r), sg = first(g), sb = first(b), slr = first(lr), slg = first(lg), slb = first(lb);
-    for (let x = 0; x <= last; x++, at += VALUES) {
+    for (let x = 0, at = 0; x <= last; x++, at += VALUES) {
       const i = Math.min(last, x + RADIUS), k = Math.max(0, x - RADIUS - 1);
       sl += l[i] - l[k];
       sll += ll[i] - ll[k];
@@ -130,10 +145,9 @@ export class Guided {
    * The functions, bilinear between the pixels' middles, of the photo's luma; that is mixed with the
    * frame before's as the output is.
    */
-  private apply({ size, rim, shares }: Small, photo: Uint8ClampedArray, shown: Size, part: Box, made: Uint8ClampedArray): void {
-    const { functions, luma } = this;
-    const values = VALUES * size.width;
-    const row = new Float64Array(values);
+  private apply(small: Small, photo: Uint8ClampedArray, shown: Size, part: Box, made: Uint8ClampedArray): void {
+    const { luma } = this;
+    const { size, rim, shares } = small;
     const places = Array.from({ length: part.width }, (_, x) => between(part.left + x, shown.width, size.width, rim.width));
     const firsts = Int32Array.from(places, ([first]) => VALUES * first);
     const seconds = Float64Array.from(places, ([, share]) => share);
@@ -141,18 +155,22 @@ export class Guided {
     const blocks = shares && new Between(shares.across, places.map((_, x) => block(part.left + x, shown.width, size.width, rim.width)));
     const [red, green, blue] = LUMA.map((weight) => weight / 255);
     const [seen, pixels] = [photo, made].map(({ buffer, byteOffset, length }) => new Uint32Array(buffer, byteOffset, length / 4));
+    let stays: Float32Array | undefined;
     for (let y = part.top, at = 0; y < part.top + part.height; y++) {
-      const [above, below] = between(y, shown.height, size.height, rim.height);
-      for (let j = 0, i = above * values; j < values; j++, i++) row[j] = functions[i] + below * (functions[i + values] - functions[i]);
-      const stays = blocks?.row(shares!.weight, block(y, shown.height, size.height, rim.height));
+      const [first, lower] = between(y, shown.height, size.height, rim.height);
+      this.reach(first + 1, small);
+      const { above, below } = this;
+      const mixed = (j: number) => above[j] + lower * (below[j] - above[j]);
+      if (y === part.top || y % ROWS === 0) stays = blocks?.row(shares!.weight, block(y + ROWS / 2, shown.height, size.height, rim.height));
       let cell = -1, r = 0, g = 0, b = 0, r0 = 0, g0 = 0, b0 = 0, dr = 0, dg = 0, db = 0, dr0 = 0, dg0 = 0, db0 = 0;
       for (let x = 0; x < part.width; x++, at++) {
         const i = firsts[x];
         if (i !== cell) {
+          if (i === cell + VALUES) r += dr, g += dg, b += db, r0 += dr0, g0 += dg0, b0 += db0;
+          else r = mixed(i), g = mixed(i + 1), b = mixed(i + 2), r0 = mixed(i + 3), g0 = mixed(i + 4), b0 = mixed(i + 5);
           cell = i;
-          r = row[i], g = row[i + 1], b = row[i + 2], r0 = row[i + 3], g0 = row[i + 4], b0 = row[i + 5];
-          dr = row[i + 6] - r, dg = row[i + 7] - g, db = row[i + 8] - b;
-          dr0 = row[i + 9] - r0, dg0 = row[i + 10] - g0, db0 = row[i + 11] - b0;
+          dr = mixed(i + 6) - r, dg = mixed(i + 7) - g, db = mixed(i + 8) - b;
+          dr0 = mixed(i + 9) - r0, dg0 = mixed(i + 10) - g0, db0 = mixed(i + 11) - b0;
         }
         const rgba = seen[at];
         let now = red * (rgba & 255) + green * ((rgba >> 8) & 255) + blue * ((rgba >> 16) & 255);
