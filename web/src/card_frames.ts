@@ -3,7 +3,7 @@
  * canvas, with the smoothing of steady.ts and the guided enlargement of guided.ts between them. No pixel is read
  * back; what it takes is waited for. In the worker.
  */
-import { EPS, RADIUS } from "./guided";
+import { EPS, LEVEL, RADIUS } from "./guided";
 import type { NetworkSession } from "./network_session";
 import { THUMBNAIL } from "./onnx_file";
 import { LUMA } from "./planes";
@@ -125,20 +125,23 @@ fn stays(at: vec2f) -> f32 {
 }
 @compute @workgroup_size(8, 8) fn fit(@builtin(global_invocation_id) id: vec3u) {
   if (any(id.xy >= f.size)) { return; }
-  var mean = 0.0; var square = 0.0; var colour = vec3f(); var product = vec3f();
+  var mean = 0.0; var square = 0.0; var power = 0.0; var colour = vec3f(); var product = vec3f();
   for (var y = -${RADIUS}; y <= ${RADIUS}; y++) {
     for (var x = -${RADIUS}; x <= ${RADIUS}; x++) {
       let at = vec2u(clamp(vec2i(id.xy) + vec2i(x, y), vec2i(), vec2i(f.size) - 1));
       let value = kept[at.y * f.size.x + at.x];
       let rgb = saturate(value.rgb);
-      mean += value.a; square += value.a * value.a; colour += rgb; product += value.a * rgb;
+      mean += value.a; square += value.a * value.a; power += dot(rgb, rgb); colour += rgb; product += value.a * rgb;
     }
   }
   let count = ${(2 * RADIUS + 1) ** 2}.0;
   mean /= count; colour /= count;
-  let slope = (product / count - mean * colour) / (square / count - mean * mean + ${EPS});
-  slopes[id.y * f.size.x + id.x] = vec4f(slope, 0);
-  offsets[id.y * f.size.x + id.x] = vec4f(colour - slope * mean, 0);
+  let variance = square / count - mean * mean + ${EPS};
+  let slope = (product / count - mean * colour) / variance;
+  let rest = saturate(1 - dot(slope, slope) * variance / (power / count - dot(colour, colour) + ${LEVEL}));
+  let own = id.y * f.size.x + id.x;
+  slopes[own] = vec4f(slope, 0);
+  offsets[own] = vec4f(mix(colour, saturate(kept[own].rgb), rest) - slope * mix(mean, kept[own].a, rest), 0);
 }
 @vertex fn cover(@builtin(vertex_index) i: u32) -> @builtin(position) vec4f {
   return vec4f(f32(i & 1) * 4 - 1, f32(i >> 1) * 4 - 1, 0, 1);

@@ -2,7 +2,9 @@
  * A network's output enlarged to the pixels that it is seen at, guided by the photo: the fast guided
  * filter (He and Sun 2015), as distill.stylize has it for upscale=guided, but by the photo's luma alone.
  * In every small window a colour of the output is taken for a linear function of the luma; the functions
- * are enlarged, smoothly, and applied to the photo. On the CPU; guided_gl.ts does it on a graphics card.
+ * are enlarged, smoothly, and applied to the photo. What they leave of a pixel, as the lines of a style that
+ * the photo has not, is added by the share of the window's variance that they leave: else `neon` would look
+ * like a negative, `pencil` like a blurred photo. On the CPU; guided_gl.ts does it on a graphics card.
  * In the worker.
  */
 import { drawSeen, LUMA } from "./planes";
@@ -15,7 +17,8 @@ const VALUES = 6; // of a pixel: three slopes and three offsets
 const COUNT = (2 * RADIUS + 1) ** 2;
 const OPAQUE = 0xff << 24;
 const ROWS = 4; // of the photo, whose shares of the frame before are the same: they change slowly
-const SUMS = 8; // of a window: luma, its square, three colours, and the luma times each of them
+export const LEVEL = 1 / 255 ** 2; // of an output's variance, in [0, 1]²: a window of less has nothing to explain
+const SUMS = 9; // of a window: luma, its square, three colours, the luma times each of them, and their squares
 
 /**
  * RGBA bytes of an output, and the luma of what the network saw, in [0, 1]; both have the rim. `shares`
@@ -91,7 +94,7 @@ export class Guided {
       const before = width * Math.max(0, at - RADIUS - 1);
       this.slide(luma, pixels, width * Math.min(height - 1, at + RADIUS), before, 1);
       [this.above, this.below] = [this.below, this.above];
-      this.solve(this.below);
+      this.solve(luma, pixels, width * at);
     }
   }
 
@@ -99,7 +102,7 @@ export class Guided {
 
   /** The columns' sums with the row that begins at pixel `i`, and (`less` 1) without the one at `k`. */
   private slide(luma: Float32Array, pixels: Uint8ClampedArray, i: number, k: number, less: number): void {
-    const [l, ll, r, g, b, lr, lg, lb] = this.columns;
+    const [l, ll, r, g, b, lr, lg, lb, cc] = this.columns;
     for (let x = 0, j = 4 * i, m = 4 * k; x < l.length; x++, i++, k++, j += 4, m += 4) {
       const l1 = luma[i], r1 = pixels[j], g1 = pixels[j + 1], b1 = pixels[j + 2];
       const l0 = less * luma[k], r0 = less * pixels[m], g0 = less * pixels[m + 1], b0 = less * pixels[m + 2];
@@ -111,15 +114,17 @@ export class Guided {
       lr[x] += l1 * r1 - l0 * r0;
       lg[x] += l1 * g1 - l0 * g0;
       lb[x] += l1 * b1 - l0 * b0;
+      cc[x] += r1 * r1 + g1 * g1 + b1 * b1 - r0 * r0 - g0 * g0 - b0 * b0;
     }
   }
 
-  /** The functions of a row: of windows that slide along it. */
-  private solve(functions: Float64Array): void {
-    const [l, ll, r, g, b, lr, lg, lb] = this.columns;
+  /** The functions of the row that begins at pixel `from`: of windows that slide along it. */
+  private solve(luma: Float32Array, pixels: Uint8ClampedArray, from: number): void {
+    const functions = this.below;
+    const [l, ll, r, g, b, lr, lg, lb, cc] = this.columns;
     const last = l.length - 1;
     const first = (sums: Float64Array) => (2 * RADIUS) * sums[0] + sums[Math.min(RADIUS - 1, last)]; // of a window left of the first
-    let sl = first(l), sll = first(ll), sr = first(r), sg = first(g), sb = first(b), slr = first(lr), slg = first(lg), slb = first(lb);
+    let sl = first(l), sll = first(ll), sr = first(r), sg = first(g), sb = first(b), slr = first(lr), slg = first(lg), slb = first(lb), scc = first(cc);
     for (let x = 0, at = 0; x <= last; x++, at += VALUES) {
       const i = Math.min(last, x + RADIUS), k = Math.max(0, x - RADIUS - 1);
       sl += l[i] - l[k];
@@ -130,14 +135,20 @@ export class Guided {
       slr += lr[i] - lr[k];
       slg += lg[i] - lg[k];
       slb += lb[i] - lb[k];
+      scc += cc[i] - cc[k];
       const mean = sl / COUNT;
-      const scale = 1 / (COUNT * (sll / COUNT - mean * mean + EPS));
+      const variance = sll / COUNT - mean * mean + EPS;
+      const scale = 1 / (COUNT * variance);
       const red = (functions[at] = (slr - mean * sr) * scale);
       const green = (functions[at + 1] = (slg - mean * sg) * scale);
       const blue = (functions[at + 2] = (slb - mean * sb) * scale);
-      functions[at + 3] = sr / COUNT - red * mean;
-      functions[at + 4] = sg / COUNT - green * mean;
-      functions[at + 5] = sb / COUNT - blue * mean;
+      const mr = sr / COUNT, mg = sg / COUNT, mb = sb / COUNT;
+      const explained = (red * red + green * green + blue * blue) * variance;
+      const rest = 1 - explained / (scc / COUNT - mr * mr - mg * mg - mb * mb + 1);
+      const own = mean + rest * (luma[from + x] - mean), j = 4 * (from + x);
+      functions[at + 3] = mr + rest * (pixels[j] - mr) - red * own;
+      functions[at + 4] = mg + rest * (pixels[j + 1] - mg) - green * own;
+      functions[at + 5] = mb + rest * (pixels[j + 2] - mb) - blue * own;
     }
   }
 
@@ -160,17 +171,21 @@ export class Guided {
       const [first, lower] = between(y, shown.height, size.height, rim.height);
       this.reach(first + 1, small);
       const { above, below } = this;
-      const mixed = (j: number) => above[j] + lower * (below[j] - above[j]);
       if (y === part.top || y % ROWS === 0) stays = blocks?.row(shares!.weight, block(y + ROWS / 2, shown.height, size.height, rim.height));
       let cell = -1, r = 0, g = 0, b = 0, r0 = 0, g0 = 0, b0 = 0, dr = 0, dg = 0, db = 0, dr0 = 0, dg0 = 0, db0 = 0;
       for (let x = 0; x < part.width; x++, at++) {
         const i = firsts[x];
         if (i !== cell) {
           if (i === cell + VALUES) r += dr, g += dg, b += db, r0 += dr0, g0 += dg0, b0 += db0;
-          else r = mixed(i), g = mixed(i + 1), b = mixed(i + 2), r0 = mixed(i + 3), g0 = mixed(i + 4), b0 = mixed(i + 5);
+          else {
+            r = mixed(above, below, lower, i), r0 = mixed(above, below, lower, i + 3);
+            g = mixed(above, below, lower, i + 1), g0 = mixed(above, below, lower, i + 4);
+            b = mixed(above, below, lower, i + 2), b0 = mixed(above, below, lower, i + 5);
+          }
           cell = i;
-          dr = mixed(i + 6) - r, dg = mixed(i + 7) - g, db = mixed(i + 8) - b;
-          dr0 = mixed(i + 9) - r0, dg0 = mixed(i + 10) - g0, db0 = mixed(i + 11) - b0;
+          dr = mixed(above, below, lower, i + 6) - r, dr0 = mixed(above, below, lower, i + 9) - r0;
+          dg = mixed(above, below, lower, i + 7) - g, dg0 = mixed(above, below, lower, i + 10) - g0;
+          db = mixed(above, below, lower, i + 8) - b, db0 = mixed(above, below, lower, i + 11) - b0;
         }
         const rgba = seen[at];
         let now = red * (rgba & 255) + green * ((rgba >> 8) & 255) + blue * ((rgba >> 16) & 255);
@@ -184,6 +199,10 @@ export class Guided {
       }
     }
   }
+}
+
+function mixed(above: Float64Array, below: Float64Array, share: number, at: number): number {
+  return above[at] + share * (below[at] - above[at]);
 }
 
 function clamped(level: number): number {

@@ -2,7 +2,7 @@
  * guided.ts on a graphics card: one pass fits the functions at the output's size, one makes the photo's luma,
  * one applies them. In the worker.
  */
-import { EPS, RADIUS, type Small, type View } from "./guided";
+import { EPS, LEVEL, RADIUS, type Small, type View } from "./guided";
 import { LUMA } from "./planes";
 import type { Size } from "./protocol";
 import { BLOCK, type Shares } from "./steady";
@@ -24,15 +24,19 @@ const FIT = `${HEAD}layout(location = 1) out vec4 offset;
 uniform sampler2D luma, small;
 void main() {
   ivec2 last = textureSize(luma, 0) - 1;
-  float mean = 0.0, square = 0.0; vec3 colour = vec3(0), product = vec3(0);
+  float mean = 0.0, square = 0.0, power = 0.0; vec3 colour = vec3(0), product = vec3(0);
   for (int y = -${RADIUS}; y <= ${RADIUS}; y++) for (int x = -${RADIUS}; x <= ${RADIUS}; x++) {
     ivec2 at = clamp(ivec2(gl_FragCoord.xy) + ivec2(x, y), ivec2(0), last);
     float g = texelFetch(luma, at, 0).r; vec3 c = texelFetch(small, at, 0).rgb;
-    mean += g; square += g * g; colour += c; product += g * c;
+    mean += g; square += g * g; power += dot(c, c); colour += c; product += g * c;
   }
   mean /= ${COUNT}; colour /= ${COUNT};
-  slope = vec4((product / ${COUNT} - mean * colour) / (square / ${COUNT} - mean * mean + ${EPS}), 0);
-  offset = vec4(colour - slope.rgb * mean, 0);
+  float variance = square / ${COUNT} - mean * mean + ${EPS};
+  slope = vec4((product / ${COUNT} - mean * colour) / variance, 0);
+  float rest = clamp(1.0 - dot(slope.rgb, slope.rgb) * variance / (power / ${COUNT} - dot(colour, colour) + ${LEVEL}), 0.0, 1.0);
+  ivec2 own = ivec2(gl_FragCoord.xy);
+  colour = mix(colour, texelFetch(small, own, 0).rgb, rest);
+  offset = vec4(colour - slope.rgb * mix(mean, texelFetch(luma, own, 0).r, rest), 0);
 }`;
 const PLACE = `uniform vec2 size; uniform vec4 inner, crop, blocks;
 vec2 to() { return vec2(gl_FragCoord.x, size.y - gl_FragCoord.y) / size; }

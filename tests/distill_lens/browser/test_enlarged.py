@@ -65,6 +65,23 @@ def test_a_picture_is_enlarged_as_the_guided_filter_does(visit):
         assert (found[..., 3] == 255).all()
 
 
+@pytest.mark.slow
+def test_lines_that_the_luma_does_not_tell_stay(visit):
+    """Red on green of the same luma: no function of that has them, nor their negative."""
+    photo = np.zeros((256, 256, 3), np.uint8)
+    photo[..., 1] = 100
+    photo[:, 128:132] = (196, 0, 0)  # a pixel of the network's
+    at = visit("?compare=0")
+    show(at, Image.fromarray(photo))
+    reds = at.last()[1][0, 0, 32]
+    contrast = reds[20] - reds[32]
+    assert contrast > 0.6
+    row = canvas(at.page, "stylised")[128, :, 0] / 255
+    assert len(row) == 256
+    assert row[80] - row[129:131].mean() >= 0.8 * contrast  # a window's mean would leave .2
+    assert row[80] - row[120] <= 0.05
+
+
 @pytest.mark.timeout(2 * SLOW)
 @pytest.mark.campaign
 def test_a_card_does_the_same(visit, playwright):
