@@ -243,6 +243,7 @@ def _write(student: PageStudent, stem: str, folder: Path) -> dict[str, Any]:
     size = (folder / file).write_bytes(content)
     if student.kind == "photo":
         _write_thumbnail(network, folder / thumbnail)
+    about = json.loads(onnx_files.noted(network.model, onnx_files.ABOUT) or "{}")
     return {
         "name": student.name,
         "file": file,
@@ -258,6 +259,7 @@ def _write(student: PageStudent, stem: str, folder: Path) -> dict[str, Any]:
         "thumbnail": thumbnail if student.kind == "photo" else None,
         "licence": student.terms.line,
         "commercial": student.terms.commercial,
+        "faceless": "face" not in str(about.get("style", "face")).lower(),
     }
 
 

@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import re
 import socket
 import ssl
 import subprocess
@@ -15,6 +16,7 @@ import pytest
 from PIL import Image
 
 from distill.core.errors import DistillError
+from distill.core.onnx_files import ABOUT, note
 from distill.models import zoo
 from distill_lens import __main__ as lens
 from distill_lens import https, webpage
@@ -22,6 +24,8 @@ from distill_lens.server import POLICY, Server, _start_lines, bind
 from support.commands import run
 from support.lens_page import BUILT, ELEMENT, say, serving, settings
 from support.onnx_networks import negative
+
+LANGUAGES = Path(__file__).parents[2] / "web" / "src" / "languages"
 
 
 def manifest(folder: Path = Path("lens")) -> dict:
@@ -72,6 +76,30 @@ def test_all_students_of_the_package_are_on_the_page_unless_others_are_named(pag
     alike = [name for name, each in zip(names, free, strict=True) if each == free[0]]
     assert alike[0] == "neon"
     assert free[names.index("hayao")] == "no"
+
+
+@pytest.mark.parametrize(
+    ("style", "faceless"), [("cats", True), ("Faces256", False), (None, False)]
+)
+def test_the_page_is_told_which_sketches_are_of_no_faces(page, style, faceless):
+    network = negative(channels=4)
+    if style:
+        note(network.model, ABOUT, json.dumps({"style": style}))
+    network.save("sketch.onnx")
+    assert run(lens, "serve=false", "students=[]", "sketches=[sketch.onnx]") == 0
+    assert manifest()["students"][0]["faceless"] is faceless
+
+
+def test_terms_of_the_packages_students_have_words_in_every_language(page):
+    assert run(lens, "serve=false") == 0
+    names = {"MIT", "CC0", "CC BY 4.0", "CC BY-NC-SA 4.0", "Apache-2.0", "Unsplash", "AnimeGANv2"}
+    lines = {each["licence"] for each in manifest()["students"]}
+    parts = {part for line in lines for part in re.split(r" \(|[:;,] |\)", line)} - names - {""}
+    assert len(parts) > 8
+    files = {*LANGUAGES.glob("*.ts")} - {LANGUAGES / "en.ts"}
+    assert len(files) == 6
+    for file in files:
+        assert [part for part in parts if f'"{part}": "' not in file.read_text()] == []
 
 
 def test_a_static_build_says_where_it_goes(page, capsys):

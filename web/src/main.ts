@@ -284,7 +284,8 @@ class Page {
   }
 
   private nameTerms({ name, licence }: Student): void {
-    label($("licence"), licence && strings.network.terms(name, licence));
+    const words = licence.split(/( \(|[:;,] |\))/).map((part) => strings.licences[part] ?? part).join("");
+    label($("licence"), licence && strings.network.terms(strings.styles[name] ?? name, words));
   }
 
   private tell({ name, threads, why }: Backend): void {

@@ -22,6 +22,8 @@ export interface Student {
   told: boolean;
   thumbnail: string | null;
   licence: string;
+  /** Of a sketch: it is known to draw something other than faces. */
+  faceless?: boolean;
   /** Whether it may be used commercially. */
   commercial?: "yes" | "no" | "unknown";
   /** Of a network of one's own: how it takes and gives pictures; null: in doubt. Missing: as ours. */

@@ -19,13 +19,14 @@ export class SketchCanvas {
     end: () => this.end(),
   });
 
-  /** `side` of the paper and `width` of the pen are in the network's pixels. An example is drawn on it. */
+  /** `side` of the paper and `width` of the pen are in the network's pixels; `face`: an example is drawn on it. */
   constructor(
     private readonly changed: () => void,
     public side: number,
     public width: number,
+    face: boolean,
   ) {
-    const points = faceLines().map((line) => line.map((share) => share * side));
+    const points = face ? faceLines().map((line) => line.map((share) => share * side)) : [];
     this.sketch.marks = points.map((each) => ({ points: each, width, erase: false }));
     this.paper.addEventListener("pointerdown", (event) => this.press(event));
     this.paper.addEventListener("pointermove", (event) => this.drag(event));

@@ -32,7 +32,7 @@ export class SketchView {
     this.pause = 1000 / manifest.rate;
     this.chosen = new ChosenStudent(engine, () => this.follow(), show);
     const side = shortSide(wanted);
-    this.canvas = new SketchCanvas(() => this.again(), side, this.line(side));
+    this.canvas = new SketchCanvas(() => this.again(), side, this.line(side), !wanted.faceless);
     this.connect();
     this.setWidth(this.line(side));
     this.refresh();
@@ -128,6 +128,8 @@ export class SketchView {
   private refresh(): void {
     const { marks, undoable, redoable } = this.canvas.sketch;
     const empty = marks.length === 0;
+    $("trace").hidden = Boolean(this.wanted.faceless);
+    if (this.wanted.faceless && !$("outline").hidden) this.toggleOutline();
     $<HTMLButtonElement>("undo").disabled = !undoable;
     $<HTMLButtonElement>("redo").disabled = !redoable;
     $<HTMLButtonElement>("clear").disabled = empty;

@@ -38,6 +38,14 @@ def test_nothing_is_left_in_english(visit, language):
     assert at.page.get_attribute("aside", "aria-label") == LANGUAGES[language]
 
 
+@pytest.mark.slow
+def test_terms_are_in_the_language_too(visit):
+    wanted = "Bedingungen von hayao: kommerzielle Nutzung nicht erlaubt (AnimeGANv2: nur für "
+    wanted += "Forschung und nicht kommerzielle Nutzung frei; öffentliche Sammlungen, einige davon "
+    wanted += "nur für die Forschung; keine davon ist enthalten oder wird mitgeliefert)."
+    assert visit("?lang=de&style=hayao").text("licence") == wanted
+
+
 @pytest.mark.campaign
 def test_the_first_known_language_counts_and_the_address_before_all(visit):
     def lang(query, locale):

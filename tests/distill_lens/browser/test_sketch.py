@@ -1,10 +1,13 @@
 """The page's drawing mode in a real browser: its networks give the sketch's negative."""
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 from PIL import Image
 
 from distill.config.compose import load
+from distill.core.onnx_files import ABOUT, note
 from distill_lens import lens_folder, webpage
 from distill_lens.settings import Lens
 from support.chromium_page import canvas, download, encoded
@@ -259,13 +262,29 @@ def test_drawing_by_keyboard(at):
     assert not inked(at)
 
 
-@pytest.mark.slow
-def test_a_picture_dropped_on_a_page_of_sketches_is_taken(visit, tmp_path):
-    negative(channels=4, side=256).save(str(tmp_path / "pencil.onnx"))
+def of_sketches(tmp_path, about: str) -> Path:
+    """A page with nothing but a network of sketches that says that about itself."""
+    network = negative(channels=4, side=256)
+    note(network.model, ABOUT, about)
+    network.save(str(tmp_path / "pencil.onnx"))
     one = f"sketches=[{tmp_path / 'pencil.onnx'}]"
     settings = load("lens", ["students=[]", one, f"output={tmp_path / 'built'}"], Lens)
-    folder = lens_folder.build(webpage.find(), lens_folder.choose_students(settings), settings)
-    with serving(folder) as server:
+    return lens_folder.build(webpage.find(), lens_folder.choose_students(settings), settings)
+
+
+@pytest.mark.slow
+def test_a_network_of_cats_begins_with_an_empty_paper(visit, tmp_path):
+    with serving(of_sketches(tmp_path, '{"style": "cats"}')) as server:
+        at = visit(ready=False, url=f"http://127.0.0.1:{server.server_port}/")
+        at.wait("window.distill !== undefined")
+        assert not inked(at)
+        assert at.page.is_visible("#hint")
+        assert not at.page.is_visible("#trace")
+
+
+@pytest.mark.slow
+def test_a_picture_dropped_on_a_page_of_sketches_is_taken(visit, tmp_path):
+    with serving(of_sketches(tmp_path, "{}")) as server:
         at = visit(ready=False, url=f"http://127.0.0.1:{server.server_port}/")
         at.wait("window.distill !== undefined")
         at.settle()

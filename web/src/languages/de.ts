@@ -28,6 +28,14 @@ export const german: Strings = {
     incomplete: (why) => `Die Dateien der Seite sind nicht vollständig: ${why}`,
   },
   styles: { comic: "Comic", crayons: "Buntstift", dawn: "Morgenrot", ink: "Tusche", neon: "Neon", pencil: "Bleistift", screenprint: "Siebdruck", swirl: "Wirbel", toon: "Trickfilm", oil: "Öl", watercolour: "Aquarell", poster: "Plakat", "hayao-small": "Hayao klein" },
+  licences: {
+    "commercial use allowed": "kommerzielle Nutzung erlaubt", "commercial use not allowed": "kommerzielle Nutzung nicht erlaubt",
+    "commercial use unknown": "kommerzielle Nutzung ungeklärt", "as this project": "wie dieses Projekt", "and freer": "und freier",
+    "public domain": "gemeinfrei", "by photo": "je nach Foto",
+    "free for academic and non-commercial use only": "nur für Forschung und nicht kommerzielle Nutzung frei",
+    "public collections": "öffentliche Sammlungen", "some of them for research only": "einige davon nur für die Forschung",
+    "none of them is in it or shipped": "keine davon ist enthalten oder wird mitgeliefert", "not said": "nicht angegeben",
+  },
   network: {
     noWorker: "ein Teil der Seite wurde nicht geladen; laden Sie sie neu",
     cannotRun: (name, side, why) => `${name} läuft nicht bei ${side}: ${why}.`,

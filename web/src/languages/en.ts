@@ -32,6 +32,7 @@ export const english = {
     incomplete: (why: string) => `The page's own files are not complete: ${why}`,
   },
   styles: {} as Record<string, string>,
+  licences: {} as Record<string, string>, // parts of a line of distill.core.terms
   network: {
     noWorker: "a part of the page did not load; reload it",
     cannotRun: (name: string, side: number, why: string) => `${name} cannot run at ${side}: ${why}.`,

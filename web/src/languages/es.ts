@@ -28,6 +28,14 @@ export const spanish: Strings = {
     incomplete: (why) => `Los archivos de la página no están completos: ${why}`,
   },
   styles: { comic: "Cómic", crayons: "Ceras", dawn: "Amanecer", ink: "Tinta", neon: "Neón", pencil: "Lápiz", screenprint: "Serigrafía", swirl: "Remolino", toon: "Dibujos", oil: "Óleo", watercolour: "Acuarela", poster: "Cartel", "hayao-small": "Hayao pequeño" },
+  licences: {
+    "commercial use allowed": "uso comercial permitido", "commercial use not allowed": "uso comercial no permitido",
+    "commercial use unknown": "uso comercial sin aclarar", "as this project": "como este proyecto", "and freer": "y más libres",
+    "public domain": "dominio público", "by photo": "según la foto",
+    "free for academic and non-commercial use only": "gratis solo para uso académico y no comercial", "public collections": "colecciones públicas",
+    "some of them for research only": "algunas solo para investigación", "none of them is in it or shipped": "ninguna está incluida ni se distribuye",
+    "not said": "no indicado",
+  },
   network: {
     noWorker: "una parte de la página no se cargó; recárguela",
     cannotRun: (name, side, why) => `${name} no funciona a ${side}: ${why}.`,

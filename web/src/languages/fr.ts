@@ -29,6 +29,14 @@ export const french: Strings = {
     incomplete: (why) => `Les fichiers de la page ne sont pas complets : ${why}`,
   },
   styles: { comic: "Bande dessinée", crayons: "Crayons de couleur", dawn: "Aurore", ink: "Encre", neon: "Néon", pencil: "Crayon", screenprint: "Sérigraphie", swirl: "Tourbillon", toon: "Dessin animé", oil: "Huile", watercolour: "Aquarelle", poster: "Affiche", "hayao-small": "Hayao petit" },
+  licences: {
+    "commercial use allowed": "usage commercial permis", "commercial use not allowed": "usage commercial interdit",
+    "commercial use unknown": "usage commercial non précisé", "as this project": "comme ce projet", "and freer": "et plus libres",
+    "public domain": "domaine public", "by photo": "selon la photo",
+    "free for academic and non-commercial use only": "libre pour la recherche et l'usage non commercial seulement",
+    "public collections": "collections publiques", "some of them for research only": "certaines pour la recherche seulement",
+    "none of them is in it or shipped": "aucune n'y est contenue ni livrée", "not said": "non précisé",
+  },
   network: {
     noWorker: "une partie de la page n'a pas été chargée ; rechargez-la",
     cannotRun: (name, side, why) => `${name} ne marche pas à ${side} : ${why}.`,

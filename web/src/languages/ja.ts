@@ -28,6 +28,12 @@ export const japanese: Strings = {
     incomplete: (why) => `ページのファイルが揃っていません：${why}`,
   },
   styles: { comic: "コミック", crayons: "クレヨン", dawn: "夜明け", ink: "墨", neon: "ネオン", pencil: "鉛筆", screenprint: "シルクスクリーン", swirl: "渦", toon: "アニメ", oil: "油彩", watercolour: "水彩", poster: "ポスター", hayao: "ハヤオ", "hayao-small": "ハヤオ（小）", whitebox: "ホワイトボックス" },
+  licences: {
+    "commercial use allowed": "商用利用可", "commercial use not allowed": "商用利用不可", "commercial use unknown": "商用利用の可否は不明", "as this project": "このプロジェクトと同じ",
+    "and freer": "より自由なものを含む", "public domain": "パブリックドメイン", "by photo": "写真による", "free for academic and non-commercial use only": "学術・非商用利用に限り無料",
+    "public collections": "公開コレクション", "some of them for research only": "一部は研究用のみ", "none of them is in it or shipped": "いずれも含まれず、配布されない",
+    "not said": "記載なし",
+  },
   network: {
     noWorker: "ページの一部が読み込まれませんでした。再読み込みしてください",
     cannotRun: (name, side, why) => `${name} は ${side} では動きません：${why}。`,

@@ -29,6 +29,14 @@ export const portuguese: Strings = {
     incomplete: (why) => `Os arquivos da página não estão completos: ${why}`,
   },
   styles: { comic: "Quadrinhos", crayons: "Lápis de cor", dawn: "Aurora", ink: "Nanquim", neon: "Néon", pencil: "Lápis", screenprint: "Serigrafia", swirl: "Redemoinho", toon: "Desenho animado", oil: "Óleo", watercolour: "Aquarela", poster: "Cartaz", "hayao-small": "Hayao pequeno" },
+  licences: {
+    "commercial use allowed": "uso comercial permitido", "commercial use not allowed": "uso comercial não permitido",
+    "commercial use unknown": "uso comercial não esclarecido", "as this project": "como este projeto", "and freer": "e mais livres",
+    "public domain": "domínio público", "by photo": "conforme a foto",
+    "free for academic and non-commercial use only": "grátis só para uso acadêmico e não comercial", "public collections": "coleções públicas",
+    "some of them for research only": "algumas só para pesquisa", "none of them is in it or shipped": "nenhuma está incluída nem é distribuída",
+    "not said": "não informado",
+  },
   network: {
     noWorker: "uma parte da página não carregou; recarregue-a",
     cannotRun: (name, side, why) => `${name} não funciona com ${side}: ${why}.`,
