@@ -10,12 +10,12 @@ const SCENE = 0.2; // of its length that a summary may change by and still be mi
 const SQUARE: Size = { width: THUMBNAIL, height: THUMBNAIL };
 
 export class Teller {
-  /** Of the picture that was looked at last; the same array each time. */
+  /** Of the picture that was looked at last, a black one before the first; the same array each time. */
   readonly summary: Float32Array<ArrayBuffer>;
   private fresh = true;
 
   private constructor(private readonly session: NetworkSession) {
-    this.summary = new Float32Array(session.output.length);
+    this.summary = session.output.slice() as Float32Array<ArrayBuffer>;
   }
 
   static async open({ teller, thumbnail }: Parts, runtime: Runtime): Promise<Teller> {
