@@ -284,3 +284,16 @@ def test_on_a_phones_side_the_sheet_stands_beside_the_picture(visit):
     assert at.page.evaluate(
         "(aside => aside.scrollWidth <= aside.clientWidth)(document.querySelector('aside'))"
     )
+
+
+@pytest.mark.slow
+def test_on_a_phone_sketch_tools_fill_their_rows(visit):
+    at = visit(viewport={"width": 390, "height": 844})
+    at.page.click("#view-sketch")
+    tops = at.page.evaluate(
+        "[...document.querySelectorAll('#sketch-view .dock button')].filter((b) => b.offsetParent)"
+        ".map((b) => b.offsetTop)"
+    )
+    rows = [tops.count(top) for top in sorted(set(tops))]
+    assert len(tops) >= 6
+    assert rows == [3, 3] if len(tops) == 6 else [4, 3]
