@@ -89,6 +89,7 @@ def test_a_student_gives_what_onnx_runtime_gives_in_python(
     while not at.page.evaluate(READY):
         assert time.monotonic() < end, at.text("message")
         time.sleep(0.2)
+    refused = False
     if at.page.evaluate("distill.speed().backend.name") != "WebGPU":
         refused = style in ON_CPU and "fallback to CPU EP" in str(at.noise)
         if refused:  # it alone runs on WASM, and draws
@@ -114,7 +115,8 @@ def test_a_student_gives_what_onnx_runtime_gives_in_python(
     rim = round((photo.shape[2] - height) / 2)  # rows that mirror what is shown
     shown = np.ascontiguousarray(photo[:, :, rim : photo.shape[2] - rim])
     summary = student.summary(shown) if student.takes_summary else None
-    assert np.abs(output - student(photo, summary)).max() <= SHADE
+    # Rounding in the thumbnail moves borders between poster's inks a little.
+    assert np.abs(output - student(photo, summary)).max() <= (3 * SHADE if refused else SHADE)
     assert np.abs(output - photo).mean() > 0.03
 
 
