@@ -8,8 +8,8 @@ LUMA = np.array([0.299, 0.587, 0.114])
 
 def guided(photo: np.ndarray, seen: np.ndarray, drawn: np.ndarray) -> np.ndarray:
     """He and Sun's fast guided filter by luma, (H, W, 3) in levels: of a network's input and output
-    (1, 3, h, w), radius 2, eps 1e-3, the functions bilinear between pixels, to which a pixel's residual is added in
-    the share of the window's variance that they leave (of all colours together, + one level²)."""
+    (1, 3, h, w), radius 2, eps 1e-3, the functions bilinear between pixels. A pixel's residual is
+    added by the share of the window's variance that they leave (of all colours, + one level²)."""
     grey = np.tensordot(LUMA, seen[0], 1)
     output = np.round(255 * drawn[0].clip(0, 1))
     mean = lambda x: uniform_filter(x.astype(float), 5, mode="nearest")  # noqa: E731
