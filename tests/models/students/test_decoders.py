@@ -180,6 +180,16 @@ def test_smoothing_begins_as_bilinear_enlargement():
     torch.testing.assert_close(smoothing(3)(double(x))[inside], expected[inside])
 
 
+def test_a_convolution_of_the_output_begins_as_the_identity():
+    shape = ((3, 8, 16, 16, 48, 80), (1, 2, 4, 8, 16, 32))
+    torch.manual_seed(0)
+    plain, smoothed = Detail(*shape).eval(), Detail(*shape, output_kernel=5).eval()
+    missing, _ = smoothed.load_state_dict(plain.state_dict(), strict=False)
+    features = [torch.rand(1, c, 64 // s, 64 // s) for c, s in zip(*shape, strict=True)]
+    assert missing == ["smooth_output.weight"]
+    torch.testing.assert_close(smoothed(features), plain(features))
+
+
 def test_nnconv_says_that_it_needs_the_last_stage():
     encoder = MobileNetV2Encoder(weights="none", stages=4)
     with pytest.raises(DistillError, match=r"decoder=nnconv: .* stride 32, not to 16"):
@@ -187,7 +197,8 @@ def test_nnconv_says_that_it_needs_the_last_stage():
 
 
 @pytest.mark.parametrize(
-    "wrong", [{"half": 8}, {"kernel": 4}, {"context_kernel": 8}, {"blocks": [1, 1]}]
+    "wrong",
+    [{"half": 8}, {"kernel": 4}, {"output_kernel": 4}, {"context_kernel": 8}, {"blocks": [1, 1]}],
 )
 def test_detail_refuses_what_it_cannot_be(wrong):
     with pytest.raises(DistillError, match=rf"decoder\.build\.{next(iter(wrong))}="):

@@ -30,12 +30,14 @@ HEADS = {
     "two": {"_target_": "distill.models.students.heads.PaletteHead", "inks": INKS[:2]},
     "layers": {"_target_": "distill.models.students.heads.LayersHead", "opacity": 0.85},
     "coloured": {"_target_": "distill.models.students.heads.LayersHead", "ink": None},
+    "tones": {"_target_": "distill.models.students.heads.LayersHead", "tones": [0.1, 0.5, 0.9]},
     "predicted": {"_target_": "distill.models.students.heads.PredictedPaletteHead", "count": 4},
 }
 # All heads in the profiles with most and fewest operators; `transposed` gives the summary apart.
 IN_FILES = [*((head, "global") for head in HEADS), ("palette", "strict"), ("palette", "transposed")]
 IN_FILES += [  # predicted inks need operators that only `global` has
-    pytest.param(head, "strict", marks=pytest.mark.slow) for head in ("two", "layers", "coloured")
+    pytest.param(head, "strict", marks=pytest.mark.slow)
+    for head in ("two", "layers", "coloured", "tones")
 ]
 ENCODER = {
     "_target_": "distill.models.students.encoder.MobileNetV2Encoder",
@@ -90,6 +92,63 @@ def test_layers_put_ink_over_paint_by_their_share():
     paint, alpha = torch.sigmoid(logits[:, :3]), 0.8 * torch.sigmoid(-logits[:, 3:])
     ink = colours("#204060").view(1, 3, 1, 1)
     torch.testing.assert_close(head(logits), (1 - alpha) * paint + alpha * ink)
+
+
+def test_paint_of_tones_is_gathered_at_the_nearest():
+    """σ(colour + 4 tone), whatever the lightness between two tones."""
+    head = LayersHead(tones=[0.0, 0.5, 1.0], sharpness=200)
+    logits = torch.zeros(1, 5, 1, 6)
+    logits[:, :3] = torch.tensor([-2.0, -1.0, 0.0]).view(3, 1, 1)
+    logits[:, 3] = 50  # no line
+    logits[0, 4, 0] = torch.tensor([-0.3, 0.2, 0.3, 0.7, 0.8, 1.4])
+    tones = torch.tensor([0.0, 0.0, 0.5, 0.5, 1.0, 1.0])
+    torch.testing.assert_close(head(logits), torch.sigmoid(logits[:, :3] + 4 * tones))
+
+
+def test_tones_are_decided_by_squared_distances():
+    """Classes are the tones, a softmax of −k (lightness − tone)², and line."""
+    tones = torch.tensor([0.1, 0.4, 0.9])
+    head, decided = LayersHead(tones=tones.tolist()), []
+    head.decision.register_forward_hook(lambda *hooked: decided.append(hooked[2]))
+    logits = torch.randn(2, 5, 4, 4)
+    head(logits)
+    away = (logits[:, 4:] - tones.view(1, 3, 1, 1)).square()
+    nearest = torch.softmax(-3 / 0.3**2 * away, 1)
+    bare = torch.sigmoid(logits[:, 3:4])
+    expected = torch.cat([bare * nearest, 1 - bare], 1)
+    torch.testing.assert_close(torch.softmax(decided[0], 1), expected)
+
+
+def test_the_tone_of_a_target_is_that_of_its_paint():
+    """Lightness .5 lies at sRGB .466 (CIE 1976), also where a line covers half of it."""
+    head = LayersHead(tones=[0.2, 0.5, 0.8])
+    picture = torch.full((1, 3, 1, 2), 0.466) * torch.tensor([1.0, 0.5])
+    shares = head.target_classes(picture, lines=torch.tensor([[[[0.0, 0.5]]]]))
+    torch.testing.assert_close(shares[0, :, 0].T, torch.tensor([[0, 1.0, 0, 0], [0, 0.5, 0, 0.5]]))
+
+
+def test_a_student_of_tones_goes_on_from_one_of_layers():
+    """Its lines stay, to the bit; its paint is that of the colours, as from a student without."""
+    first, student = student_of(HEADS["layers"] | {"opacity": 1.0}), student_of(HEADS["tones"])
+    for parameter in first.parameters():
+        torch.nn.init.normal_(parameter, std=0.05)
+    plain = student_of(None, channels=4).state_dict()
+    student.load_state_dict(begin(student, student.head, first.state_dict(), plain))
+    logits, photo = {}, torch.rand(1, 3, 64, 64)
+    for network in (first, student):
+        network.head.bare.register_forward_hook(
+            lambda _, seen, bare, network=network: logits.update({network: (seen[0], bare)})
+        )
+        with torch.no_grad():
+            network(photo)
+    (before, lines), (after, kept) = logits[first], logits[student]
+    assert torch.equal(kept, lines)
+    # Gains by channel become their mean; the photo's own are equal.
+    weight = student.decoder.out.weight
+    luma = torch.tensor([0.299, 0.587, 0.114]) / 4
+    colours = first.decoder.out.weight[:, :3]
+    torch.testing.assert_close(weight[:, 4], torch.einsum("c,ic...->i...", luma, colours))
+    assert after.shape[1] == before.shape[1] + 1
 
 
 def test_shares_of_two_inks_are_linear_between_them():
@@ -156,6 +215,8 @@ def test_one_ink_or_too_many_are_refused(inks):
     [
         (lambda: PaletteHead(["red", "#ffffff"]), "'red' is no colour; want #rrggbb"),
         (lambda: LayersHead(opacity=0), "head.opacity=0: above 0, at most 1"),
+        (lambda: LayersHead(tones=[0.5]), "a palette of 1, want 2 to 32 tones"),
+        (lambda: LayersHead(tones=[0.5, 0.2]), r"head.tones=\[0.5, 0.2\]: from 0 to 1, each above"),
         (lambda: LayersHead(sharpness=-1), "head.sharpness=-1: above 0"),
         (lambda: PredictedPaletteHead(1), "a palette of 1, want 2 to 32 inks"),
     ],
@@ -234,7 +295,7 @@ def test_a_student_goes_on_from_one_without_a_head(head):
         assert (after - photo).abs().mean() < 0.5 * (before - photo).abs().mean()
 
 
-@pytest.mark.parametrize("head", ["palette", "layers", "predicted"])
+@pytest.mark.parametrize("head", ["palette", "layers", "tones", "predicted"])
 def test_a_student_goes_on_from_one_with_the_same_head(head):
     """What was learnt stays, of the head too; what is a setting is the new run's."""
     first, student = student_of(HEADS[head]), student_of(HEADS[head] | {"sharpness": 2.0})

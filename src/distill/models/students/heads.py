@@ -25,6 +25,9 @@ MOST = 32  # inks
 NEAREST = 30.0  # logits per squared distance between a colour and an ink
 BARE = 3.0  # logit of paint where no lines are known yet: lines have a share of .05
 FAR = 40 / 255  # from the nearest ink, in a channel
+LIFT = 4.0  # what the lightest tone, 1, adds to a colour's logits
+CERTAIN = 6.0  # by how much the logit between two tones changes from one to the other
+SEEN = 0.05  # of the paint under a line, what tells its lightness
 BLACK = 0.3  # without the teacher's ink, how much darker than its surroundings a line is at α = 1
 
 
@@ -206,34 +209,75 @@ class LayersHead(Head):
     The first three channels are the paint's logits, the fourth is that of 1 − α. `ink` is the
     colour of all lines, or None: three more channels are the logits of each line's own.
     `opacity` is the most that a line covers, in (0, 1]. The two classes are paint and line.
+
+    `tones` are the lightnesses of paint that has few, 2 to 32, upwards in [0, 1]. The last channel
+    is gathered at the nearest of them, and added to the paint's logits: what these have of their
+    own is colour alone. The classes are the tones and line then.
     """
 
     reads_lines = True
     colour: Tensor
+    lightness: Tensor
+    slopes: Tensor
+    middles: Tensor
+    rises: Tensor
+    darkest: Tensor
 
     def __init__(
-        self, ink: str | None = "#000000", opacity: float = 1.0, sharpness: float = 1.0
+        self,
+        ink: str | None = "#000000",
+        opacity: float = 1.0,
+        tones: Sequence[float] = (),
+        sharpness: float = 1.0,
     ) -> None:
         super().__init__(sharpness)
         if not 0 < opacity <= 1:
             raise DistillError(f"head.opacity={opacity:g}: above 0, at most 1")
-        self.channels, self.opacity, self.black = 4 if ink else 7, opacity, False
+        lined = 4 if ink else 7
+        self.channels, self.opacity, self.black = lined + bool(tones), opacity, False
         if ink:
             self.register_buffer("colour", _colour(ink).view(1, 3, 1, 1), persistent=False)
             self.black = not self.colour.any()
-        self.paint, self.bare, self.line = (
-            Channels(self.channels, *part) for part in ((0, 3), (3, 4), (4, self.channels))
+        self.paint, self.bare, self.line, self.tone = (
+            Channels(self.channels, *part)
+            for part in ((0, 3), (3, 4), (4, lined), (lined, self.channels))
         )
+        self.tones = len(tones)
+        if tones:
+            self._place(torch.tensor([float(each) for each in tones]))
+
+    def _place(self, tones: Tensor) -> None:
+        """Above the middle between two tones the tone is the upper one."""
+        steps = tones.diff()
+        _check_count(len(tones), "tones")
+        if steps.min() <= 0 or tones[0] < 0 or tones[-1] > 1:
+            listed = [round(each, 3) for each in tones.tolist()]
+            raise DistillError(f"head.tones={listed}: from 0 to 1, each above the one before")
+        slopes = CERTAIN * steps / steps.min().square()
+        self.register_buffer("lightness", tones, persistent=False)
+        self.register_buffer("slopes", slopes.view(-1, 1, 1, 1), persistent=False)
+        self.register_buffer("middles", -slopes * (tones[1:] + tones[:-1]) / 2, persistent=False)
+        rises = (LIFT * steps).view(1, -1, 1, 1).repeat(3, 1, 1, 1)
+        self.register_buffer("rises", rises, persistent=False)
+        self.register_buffer("darkest", LIFT * tones[:1].repeat(3), persistent=False)
 
     def forward(self, logits: Tensor, description: Tensor | None = None) -> Tensor:
-        paint, bare = torch.sigmoid(self.paint(logits)), self.bare(logits)
-        self.decision(torch.cat([bare, torch.zeros_like(bare)], 1))
-        bare = torch.sigmoid(self.sharpness * bare)
+        paint, bare = self.paint(logits), self.bare(logits)
+        if self.tones:
+            above = F.conv2d(self.tone(logits), self.slopes, self.middles)
+            # Of the logits of neighbouring tones this is the difference.
+            tones = F.pad(above, (0, 0, 0, 0, 1, 0)).cumsum(1).log_softmax(1)
+            self.decision(torch.cat([F.logsigmoid(bare) + tones, F.logsigmoid(-bare)], 1))
+            above = torch.sigmoid(self.sharpness * above)
+            paint = paint + F.conv2d(above, self.rises, self.darkest)
+        else:
+            self.decision(torch.cat([bare, torch.zeros_like(bare)], 1))
+        paint, bare = torch.sigmoid(paint), torch.sigmoid(self.sharpness * bare)
         if self.opacity < 1:
             bare = (1 - self.opacity) + self.opacity * bare
         if self.black:
             return paint * bare
-        colour = self.colour if self.channels == 4 else torch.sigmoid(self.line(logits))
+        colour = self.colour if hasattr(self, "colour") else torch.sigmoid(self.line(logits))
         return colour + (paint + -1.0 * colour) * bare
 
     def target_classes(
@@ -242,12 +286,25 @@ class LayersHead(Head):
         if lines is None:
             lines = black_hat(luma(picture)) / BLACK
         share = (lines / self.opacity).clamp(0, 1)
-        return torch.cat([1 - share, share], 1)
+        if not self.tones:
+            return torch.cat([1 - share, share], 1)
+        seen = (1 - self.opacity * share).clamp_min(SEEN)
+        ink = self.colour if hasattr(self, "colour") else 0.0
+        paint = ((picture - (1 - seen) * ink) / seen).clamp(0, 1)
+        away = kornia.color.rgb_to_lab(paint)[:, :1] / 100 - self.lightness.view(1, -1, 1, 1)
+        nearest = F.one_hot(away.abs().argmin(1), self.tones).movedim(-1, 1)
+        return torch.cat([(1 - share) * nearest, share], 1)
 
     def from_colours(self) -> tuple[Tensor, Tensor]:
-        colours = [torch.eye(3)] * (self.channels // 3)
-        rows = torch.cat([colours[0], torch.zeros(1, 3), *colours[1:]])
-        return rows, BARE * (torch.arange(self.channels) == 3)
+        colours, lined = torch.eye(3), self.channels - bool(self.tones)
+        rows = torch.cat([colours, torch.zeros(1, 3), *[colours] * (lined > 4)])
+        offset = BARE * (torch.arange(lined) == 3)
+        if not self.tones:
+            return rows, offset
+        tone = torch.tensor([[0.299, 0.587, 0.114]]) / LIFT  # luma of σ(z), about ½ + z/4
+        rows[:3] -= LIFT * tone
+        offset[:3] -= LIFT / 2
+        return torch.cat([rows, tone]), torch.cat([offset, torch.tensor([0.5])])
 
 
 class Mixture(nn.Module):
@@ -285,7 +342,8 @@ def begin(
 
     `plain` is the state of any student of this shape that gives four channels: what has another
     shape in it are the last layer and what scales and shifts it. Of a student that gave colours
-    they become those of the head's logits; of one with a head they stay where they fit.
+    they become those of the head's logits; of one with a head they stay where they fit, and its
+    paint becomes one of tones.
     """
     rows, offset = head.from_colours()
     new = student.state_dict()
@@ -296,24 +354,31 @@ def begin(
         if name.startswith("head."):
             if name in learnt and value.shape == new[name].shape:
                 begun[name] = value
-        elif name not in new or plain[name].shape == new[name].shape == value.shape:
+            continue
+        fits = name not in new or value.shape == new[name].shape
+        if fits and (decided or name not in new or plain[name].shape == value.shape):
             begun[name] = value
-        elif decided:
-            begun[name] = value if value.shape == new[name].shape else new[name]
-        elif name.startswith("statistics.gains."):  # colours have a gain each: their mean
-            begun[name] = value.mean(0, keepdim=True).expand(new[name].shape).clone()
+            continue
+        axis = int(value.dim() == 4 and value.shape[2:] == (2, 2))  # a transposed convolution's
+        if decided and not (getattr(head, "tones", 0) and value.shape[axis] == len(rows) - 1):
+            begun[name] = new[name]
+            continue
+        colours = value.narrow(axis, 0, 3)
+        if name.startswith("statistics.gains."):  # colours have a gain each: their mean
+            begun[name] = colours.mean(0, keepdim=True).expand(new[name].shape).clone()
         elif value.dim() == 1:  # a bias of the last layer, or one by the whole picture
-            begun[name] = rows @ value + (0 if name.startswith("statistics.") else offset)
-        elif value.shape[0] == 3:
-            begun[name] = torch.einsum("kc,c...->k...", rows, value)
-        else:  # a transposed convolution
-            begun[name] = torch.einsum("kc,ic...->ik...", rows, value)
+            begun[name] = rows @ colours + (0 if name.startswith("statistics.") else offset)
+        else:
+            begun[name] = torch.tensordot(rows, colours, ([1], [axis])).movedim(0, axis)
+        if decided:  # its lines
+            lines = value.narrow(axis, 3, value.shape[axis] - 3)
+            begun[name].narrow(axis, 3, lines.shape[axis]).copy_(lines)
     return begun
 
 
-def _check_count(count: int) -> None:
+def _check_count(count: int, what: str = "inks") -> None:
     if not 2 <= count <= MOST:
-        raise DistillError(f"head.inks: a palette of {count}, want 2 to {MOST} inks")
+        raise DistillError(f"head.{what}: a palette of {count}, want 2 to {MOST} {what}")
 
 
 def _colour(text: str) -> Tensor:

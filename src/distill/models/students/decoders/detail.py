@@ -26,6 +26,9 @@ class Detail(nn.Module):
     picture colours each part by all of it. Two of 9×9 see all of 8×8, a picture of 256² at stride
     32. `bilinear` smooths behind the ×2 to an eighth, a quarter and half of the size: where a head
     decides, borders in slow transitions otherwise show the squares of the nearest-neighbour ×2.
+    `output_kernel` is the side of a depthwise convolution of the output's logits at full size, 0
+    for none: the patches know nothing of each other, and a decided border shows it as a row of
+    beads. It begins as the identity.
     Exports under the profile `transposed`.
     """
 
@@ -42,9 +45,13 @@ class Detail(nn.Module):
         context: int = 0,
         context_kernel: int = 9,
         bilinear: bool | Sequence[bool] = False,
+        output_kernel: int = 0,
     ) -> None:
         super().__init__()
-        _check(half, blocks, {"kernel": kernel, "context_kernel": context_kernel}, channels[0])
+        kernels = {"kernel": kernel, "context_kernel": context_kernel}
+        if output_kernel:
+            kernels["output_kernel"] = output_kernel
+        _check(half, blocks, kernels, channels[0])
         photo, _, fourth, eight, sixteenth, *deeper = channels
         deepest = channels[-1]
         at2, at4, at8 = (
@@ -71,6 +78,12 @@ class Detail(nn.Module):
             for width, each in zip((eighth, quarter, half), smooth, strict=True)
         )
         self.out = nn.ConvTranspose2d(half, out_channels, 2, 2)
+        self.smooth_output: nn.Module = nn.Identity()
+        if output_kernel:
+            size = (out_channels, out_channels, output_kernel)
+            conv = nn.Conv2d(*size, padding=output_kernel // 2, groups=out_channels, bias=False)
+            self.smooth_output = conv
+            nn.init.dirac_(conv.weight, out_channels)
         self.activation: nn.Module = nn.Sigmoid()
         # Where the whole picture is told of: before a 1×1, not after a sum at twice the size. There
         # ONNX Runtime would leave its blocked layout for it, which takes a fifth of the time.
@@ -88,7 +101,7 @@ class Detail(nn.Module):
         x = self.at4(torch.relu(x + self.skip4(fourth)))
         x = self.smooth2(double(self.up2(adapt(x))))
         x = self.at2(torch.relu(x + self.patches(photo)))
-        return self.activation(adapt(self.out(x)))
+        return self.activation(self.smooth_output(adapt(self.out(x))))
 
     @torch.no_grad()
     def _start_at_the_photo(self, channels: int) -> None:
