@@ -7,6 +7,7 @@ import onnxruntime
 import pytest
 import torch
 from scipy.cluster.vq import kmeans
+from skimage.color import rgb2lab
 from torch import nn
 
 from distill.core.errors import DistillError
@@ -95,14 +96,18 @@ def test_layers_put_ink_over_paint_by_their_share():
 
 
 def test_paint_of_tones_is_gathered_at_the_nearest():
-    """σ(colour + 4 tone), whatever the lightness between two tones."""
-    head = LayersHead(tones=[0.0, 0.5, 1.0], sharpness=200)
+    """Without colour it is grey of that lightness (CIE 1976), else σ(colour + the grey's logit)."""
+    tones = [0.2, 0.5, 0.8]
+    head = LayersHead(tones=tones, sharpness=200)
     logits = torch.zeros(1, 5, 1, 6)
-    logits[:, :3] = torch.tensor([-2.0, -1.0, 0.0]).view(3, 1, 1)
     logits[:, 3] = 50  # no line
-    logits[0, 4, 0] = torch.tensor([-0.3, 0.2, 0.3, 0.7, 0.8, 1.4])
-    tones = torch.tensor([0.0, 0.0, 0.5, 0.5, 1.0, 1.0])
-    torch.testing.assert_close(head(logits), torch.sigmoid(logits[:, :3] + 4 * tones))
+    logits[0, 4, 0] = torch.tensor([-0.3, 0.3, 0.4, 0.6, 0.7, 1.4])
+    grey = head(logits)
+    light = rgb2lab(grey[0].movedim(0, -1).numpy())[0]
+    np.testing.assert_allclose(light[:, 0], [20, 20, 50, 50, 80, 80], atol=0.1)
+    np.testing.assert_allclose(light[:, 1:], 0, atol=0.1)
+    logits[:, :3] = colour = torch.tensor([-2.0, 1.0, 0.5]).view(3, 1, 1)
+    torch.testing.assert_close(head(logits), torch.sigmoid(colour + grey.logit()))
 
 
 def test_tones_are_decided_by_squared_distances():

@@ -25,7 +25,7 @@ MOST = 32  # inks
 NEAREST = 30.0  # logits per squared distance between a colour and an ink
 BARE = 3.0  # logit of paint where no lines are known yet: lines have a share of .05
 FAR = 40 / 255  # from the nearest ink, in a channel
-LIFT = 4.0  # what the lightest tone, 1, adds to a colour's logits
+GREYS = 0.03, 0.97  # of the darkest and lightest tone: logits of black and white are infinite
 CERTAIN = 6.0  # by how much the logit between two tones changes from one to the other
 SEEN = 0.05  # of the paint under a line, what tells its lightness
 BLACK = 0.3  # without the teacher's ink, how much darker than its surroundings a line is at α = 1
@@ -210,9 +210,9 @@ class LayersHead(Head):
     colour of all lines, or None: three more channels are the logits of each line's own.
     `opacity` is the most that a line covers, in (0, 1]. The two classes are paint and line.
 
-    `tones` are the lightnesses of paint that has few, 2 to 32, upwards in [0, 1]. The last channel
-    is gathered at the nearest of them, and added to the paint's logits: what these have of their
-    own is colour alone. The classes are the tones and line then.
+    `tones` are the lightnesses (L* / 100) of paint that has few, 2 to 32, upwards in [0, 1]. The
+    last channel is gathered at the nearest of them, and the paint's logits are added to those of
+    grey of that lightness: they are colour alone. The classes are the tones and line then.
     """
 
     reads_lines = True
@@ -257,9 +257,11 @@ class LayersHead(Head):
         self.register_buffer("lightness", tones, persistent=False)
         self.register_buffer("slopes", slopes.view(-1, 1, 1, 1), persistent=False)
         self.register_buffer("middles", -slopes * (tones[1:] + tones[:-1]) / 2, persistent=False)
-        rises = (LIFT * steps).view(1, -1, 1, 1).repeat(3, 1, 1, 1)
+        lab = torch.stack([100 * tones, 0 * tones, 0 * tones])[None, ..., None]
+        greys = kornia.color.lab_to_rgb(lab)[0, :1, :, 0].clamp(*GREYS).logit()
+        rises = greys.diff().view(1, -1, 1, 1).repeat(3, 1, 1, 1)
         self.register_buffer("rises", rises, persistent=False)
-        self.register_buffer("darkest", LIFT * tones[:1].repeat(3), persistent=False)
+        self.register_buffer("darkest", greys[0, :1].repeat(3), persistent=False)
 
     def forward(self, logits: Tensor, description: Tensor | None = None) -> Tensor:
         paint, bare = self.paint(logits), self.bare(logits)
@@ -301,10 +303,9 @@ class LayersHead(Head):
         offset = BARE * (torch.arange(lined) == 3)
         if not self.tones:
             return rows, offset
-        tone = torch.tensor([[0.299, 0.587, 0.114]]) / LIFT  # luma of σ(z), about ½ + z/4
-        rows[:3] -= LIFT * tone
-        offset[:3] -= LIFT / 2
-        return torch.cat([rows, tone]), torch.cat([offset, torch.tensor([0.5])])
+        grey = torch.tensor([[0.299, 0.587, 0.114]])  # its logit; its lightness is about ½ + z/4
+        rows[:3] -= grey
+        return torch.cat([rows, grey / 4]), torch.cat([offset, torch.tensor([0.5])])
 
 
 class Mixture(nn.Module):
