@@ -117,6 +117,8 @@ def _settings(trained: Train) -> list[str]:
         words.append(f"decoder.build.context={decoder.build.get('context', 0)}")
         if bilinear := decoder.build.get("bilinear"):
             words.append(f"decoder.build.bilinear={json.dumps(bilinear).replace(' ', '')}")
+        if output_kernel := decoder.build.get("output_kernel"):
+            words.append(f"decoder.build.output_kernel={output_kernel}")
     if trained.head is not None:  # of its style, conf/head/STYLE.yaml, or that of toon
         known = trained.style.name in groups.choices("head")
         words.append(f"head={trained.style.name if known else 'cartoon'}")
