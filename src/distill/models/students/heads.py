@@ -227,8 +227,8 @@ class LayersHead(Head):
         self,
         ink: str | None = "#000000",
         opacity: float = 1.0,
-        tones: Sequence[float] = (),
         sharpness: float = 1.0,
+        tones: Sequence[float] = (),
     ) -> None:
         super().__init__(sharpness)
         if not 0 < opacity <= 1:
