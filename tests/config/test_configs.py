@@ -102,6 +102,14 @@ def test_every_file_says_what_it_is(path):
     assert any("@package" not in line for line in comments)
 
 
+def test_every_class_that_a_choice_names_is_there():
+    files = [path.read_text() for conf in conf_folders() for path in conf.rglob("*.yaml")]
+    classes = set(re.findall(r"_target_: (distill\w*[\w.]*)\.(\w+)\s", "".join(files)))
+    assert len(classes) > 50
+    missing = [each for each in classes if not hasattr(import_module(each[0]), each[1])]
+    assert not missing
+
+
 @pytest.mark.parametrize("name", SCHEMAS)
 def test_help_names_every_setting(name):
     content = yaml.safe_load(file_at(f"{name}.yaml").read_text())
