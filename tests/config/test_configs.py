@@ -148,6 +148,12 @@ def test_what_is_typed_beside_the_paper_s_preset_counts():
     assert compose.load("train", ["loss=paper", "data.batch_size=8"], Train).data.batch_size == 8
 
 
+def test_a_head_that_is_not_there():
+    """The style brings one where it has one, so the group may be empty, but not what is typed."""
+    with pytest.raises(DistillError, match=r"^head=layer: no such choice; did you mean head=layers"):
+        compose.load("train", ["head=layer"], Train)
+
+
 PORT = {  # file: git blob id, as the port's repository has them
     "paprika": ("paprika.pt", "58086c9db9fc7a9e5c2876ca31b8079599352643"),
     "webtoon": ("celeba_distill.pt", "3b7ea61b02254980831cc3bc77af30666dbc999c"),

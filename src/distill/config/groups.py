@@ -108,4 +108,5 @@ def groups_of(name: str) -> list[str]:
     defaults = _content(file_at(f"{name}.yaml")).get("defaults", [])
     named = [str(key) for item in defaults if isinstance(item, Mapping) for key in item]
     more = [group for choice in choices(name) for group in groups_of(f"{name}/{choice}")]
-    return [*(key.lstrip("/") for key in named if not key.startswith("override ")), *more]
+    groups = [key.removeprefix("optional ") for key in named if not key.startswith("override ")]
+    return [*(group.lstrip("/") for group in groups), *more]
