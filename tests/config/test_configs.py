@@ -150,7 +150,7 @@ def test_what_is_typed_beside_the_paper_s_preset_counts():
 
 def test_a_head_that_is_not_there():
     """The style brings one where it has one, so the group may be empty, but not what is typed."""
-    with pytest.raises(DistillError, match=r"^head=layer: no such choice; did you mean head=layers"):
+    with pytest.raises(DistillError, match="head=layer: no such choice; did you mean"):
         compose.load("train", ["head=layer"], Train)
 
 
