@@ -1,6 +1,5 @@
 """benchmarks/fidelity.py: a yardstick that is wrong is worse than none."""
 
-import argparse
 import json
 import shutil
 from dataclasses import replace
@@ -312,16 +311,6 @@ def test_the_best_student_is_bold_and_the_photo_never():
     assert "| b | **21.00** | 0.4000 |" in page
     assert "| a | 20.00 | **0.3000** |" in page
     assert "| photo | 30.00 | 0.1000 |" in page
-
-
-@pytest.mark.campaign
-def test_what_is_limited_or_missing_is_said(here, trained):
-    pictures = heldout_set.read(SET, 2)
-    args = argparse.Namespace(rounds=7, limit=2)
-    said = dict(fidelity.notes(pictures, args, None, "no weights"))
-    assert said["limit"] == "only the first 2 pictures of every folder"
-    assert said["features"] == "missing: no weights"
-    assert "AlexNet" in said["LPIPS"]
 
 
 def test_mass_and_sharpness_are_best_at_the_teacher_s():

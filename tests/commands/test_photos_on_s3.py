@@ -1,13 +1,11 @@
 """photos=s3://BUCKET/FOLDER, with a store on this machine: label, train, and what goes wrong."""
 
 import sys
-from collections import Counter
 from pathlib import Path
 
 import pytest
 
 from distill.data import listing
-from distill.data.photo_table import read_rows
 from distill.eval_fid import __main__ as eval_fid
 from distill.export import __main__ as export
 from distill.prepare import __main__ as prepare
@@ -15,7 +13,6 @@ from distill.prepare.teacher_pass import TeacherPass
 from distill.stylize import __main__ as stylize
 from distill.train import __main__ as train
 from support.commands import QUICK, SMALL, run
-from support.labelling import add
 from support.object_store import BUCKET, object_store
 from support.pairs_on_disk import contents
 from support.stored_photos import upload
@@ -81,21 +78,6 @@ def test_training_labels_them_into_a_folder_and_eval_and_export_know_the_set(sto
         assert "pictures at an address are only read to be labelled, by distill.prepare" in said
     store.stop()  # the finished set is enough
     assert run(eval_fid, "run=away", "features=none", "bootstrap=0", "flicker=0") == 0
-
-
-@pytest.mark.campaign
-def test_folders_and_buckets_together_and_a_bucket_for_validation(store, tmp_path):
-    add(Path("more"), 100, 101)
-    add(tmp_path / "held-out", 102, 103)
-    upload(tmp_path / "held-out", f"s3://{BUCKET}/other")
-    words = [f"photos=[{THERE},more]", f"val_photos=s3://{BUCKET}/other", *SMALL]
-    assert run(prepare, *words) == 0
-    rows = read_rows(Path("data/pairs/toon-photos+more-val-other-64-crop90")).values()
-    assert Counter((row.folder, row.side) for row in rows) == {
-        ("photos", "train"): 16,
-        ("more", "train"): 2,
-        ("other", "val"): 2,
-    }
 
 
 def test_a_missing_package_is_one_line(here, capsys, monkeypatch):

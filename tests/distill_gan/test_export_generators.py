@@ -259,18 +259,6 @@ def test_pix2pix_takes_its_input_from_the_side_that_its_direction_says(place, li
     assert held_out.target.mean((0, 2, 3)).argmax() == 2  # blue
 
 
-@pytest.mark.campaign
-def test_a_student_as_a_generator_keeps_the_students_profile(place):
-    cyclegan("generator=student", "generator.build.encoder.weights=none")
-    assert typed("cycle") == 0
-    found = report("cycle/export")
-    assert found["exporter"]["profile"] == "transposed"
-    assert check(found, "operators outside transposed")["value"] == "none"
-    assert typed("cycle", "limit=1kB") == 1
-    assert not (place / "runs/cycle/export/generator.onnx").exists()
-    assert check(report("cycle/export"), "bytes")["limit"] == 1000
-
-
 @pytest.mark.parametrize("which", ["p2p", "cycle"])
 @pytest.mark.slow
 def test_without_the_pictures_one_names_others(which, place, lively, capsys):

@@ -101,7 +101,6 @@ def test_a_name_is_no_address_of_a_page(names):
         ("['https://*.a.example','http://[fd00::7]:80']", None),
     ],
 )
-@pytest.mark.campaign
 def test_frames_are_for_whom_the_owner_names(page, frames, allowed):
     named = load("lens", [f"frames={frames}"], Lens).frames
     with serving(page) as strict, serving(page, frames=named) as server:

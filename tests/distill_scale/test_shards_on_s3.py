@@ -81,25 +81,6 @@ def test_a_bucket_that_is_not_there_is_one_line_and_is_not_made(packed, capsys):
     assert f"{nowhere}: no shards there" in line(capsys)
 
 
-@pytest.mark.parametrize(
-    ("command", "words"),
-    [
-        (train, ["style=toon", "data=shards", f"data.root={THERE}"]),
-        (shards, [f"data.root={THERE}", "to=pairs", "output=back"]),
-        (shards, ["data.root=set", f"output={THERE}", *CODEC]),
-    ],
-    ids=["train", "unpack", "pack"],
-)
-@pytest.mark.campaign
-def test_a_wrong_key_is_one_line(packed, capsys, command, words):
-    packed.check_keys()
-    capsys.readouterr()
-    assert run(command, *words) == 1
-    assert f"{THERE}: cannot be reached (Forbidden); check the address and what gives access" in (
-        line(capsys)
-    )
-
-
 @pytest.mark.campaign
 @pytest.mark.parametrize("workers", [0, 2])
 def test_a_connection_that_breaks_in_mid_training_is_told(packed, capsys, monkeypatch, workers):

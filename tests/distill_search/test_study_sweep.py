@@ -3,7 +3,6 @@
 import csv
 import itertools
 import re
-import shlex
 import threading
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -439,21 +438,6 @@ def test_the_front_is_written_drawn_and_said(capsys):
     assert page.count("distill.export") == 3
     with Image.open("runs/sweep-x/front.png") as picture:
         assert min(picture.size) > 400
-
-
-@pytest.mark.campaign
-def test_a_printed_command_trains_the_same_settings(capsys):
-    stand = Stand()
-    assert stand.typed(*OPTUNA, "style.weights=a b,c", "crop=0.9", "search.trials=1") == 0
-    line = next(
-        line
-        for line in capsys.readouterr().out.splitlines()
-        if line.startswith("python -m distill.train")
-    )
-    again = Stand()
-    assert again.typed(*shlex.split(line)[3:]) == 0
-    assert again.seen[0].style.weights == stand.seen[0].style.weights
-    assert again.seen[0].crop == 0.9
 
 
 # All of it

@@ -45,18 +45,6 @@ def command(task, *arguments):
 # What is run
 
 
-@pytest.mark.campaign
-def test_every_combination_in_the_order_typed():
-    found = jobs("loss=l1,l1_sobel", "ema=0", "decoder=nnconv,fastdepth", "seed=3,1,2")
-    expected = list(product(["l1", "l1_sobel"], ["nnconv", "fastdepth"], [3, 1, 2]))
-    assert [(j.settings.loss.name, j.settings.decoder.name, j.settings.seed) for j in found] == (
-        expected
-    )
-    assert all(job.settings.ema == 0 for job in found)
-    assert found[1].swept == {"loss": "l1", "decoder": "nnconv", "seed": "1"}
-    assert found[1].overrides == ["loss=l1", "ema=0", "decoder=nnconv", "seed=1"]
-
-
 @pytest.mark.parametrize("one", ["gka_layers=[[a,b],[c,d]]", "photos='a,b'", "run='a,b'"])
 def test_commas_in_brackets_and_quotes_part_nothing(one):
     assert swept(one) == [()]
@@ -185,34 +173,6 @@ def test_a_job_that_fails_leaves_the_others_alone(capsys):
     assert "error: no good\n" in error
     assert "RuntimeError: a bug\n" in error  # with its traceback
     assert error.splitlines()[-1] == "error: 3 of 5 jobs failed: crop=0.7, crop=0.8, crop=0.9"
-
-
-@pytest.mark.campaign
-def test_what_became_of_each_job_is_reported_also_when_interrupted():
-    reported = {}
-
-    class Reporting(multirun.Sweep):
-        def report(self, jobs, outcomes):
-            reported.update(
-                {j.name: (o.status, o.reason) for j, o in zip(jobs, outcomes, strict=True)}
-            )
-
-    def task(settings):
-        if settings == "bad":
-            raise DistillError("no good")
-        if settings == "long":
-            sys.exit(INTERRUPTED)
-
-    four = [multirun.Job({"n": n}, [], n) for n in ("fine", "bad", "long", "after")]
-    before = sys.argv
-    with pytest.raises(SystemExit) as stop:
-        multirun.run(task, four, Reporting())
-    assert sys.argv is before
-    assert stop.value.code == INTERRUPTED
-    assert {name: status for name, (status, _) in reported.items()} == {
-        "n=fine": 0, "n=bad": 1, "n=long": INTERRUPTED, "n=after": None,
-    }  # fmt: skip
-    assert reported["n=bad"][1] == "no good"
 
 
 @pytest.mark.slow

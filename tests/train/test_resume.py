@@ -7,7 +7,6 @@ from pathlib import Path
 import pytest
 
 from distill.runs.run_folder import Run
-from distill.train.callbacks.reports import Progress
 from support.commands import go
 from support.last_checkpoints import differences, saved
 
@@ -64,25 +63,6 @@ def test_a_signal_ends_after_the_running_step_and_says_where(here, signal_at, ca
     assert "\nfinishing the step, then saving; once more: ends at once\n" in said.err
     assert saved("stopped")["distill"]["trainer"]["threads"] == 1  # the settings, as plain values
     assert signal.getsignal(signal.SIGTERM) is signal.SIG_DFL  # handlers of before are back
-
-
-@pytest.mark.campaign
-def test_killed_between_two_checkpoints_equals_uninterrupted(here, monkeypatch):
-    assert go("run=whole", *LENGTH) == 0
-    # Seconds: after every step.
-    monkeypatch.setattr("distill.train.callbacks.checkpoints.EVERY", 0)
-
-    def crash(self, trainer, *args):
-        if trainer.global_step == 5:
-            raise MemoryError
-
-    with monkeypatch.context() as patch:
-        patch.setattr(Progress, "on_train_batch_end", crash)
-        with pytest.raises(MemoryError):
-            go("run=parts", *LENGTH)
-    assert saved("parts")["global_step"] == 4
-    assert go("run=parts", *LENGTH) == 0
-    assert not differences(saved("whole")["state_dict"], saved("parts")["state_dict"])
 
 
 @pytest.mark.parametrize("keep", [0.0, 0.5, 0.999])

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from support.chromium_page import SLOW, canvas, download, show
+from support.chromium_page import canvas, download, show
 
 # Every track the page was given; with `window.late` they wait for `window.allow()`.
 TRACKS = """
@@ -202,40 +202,3 @@ def test_a_frozen_frame_is_a_picture_that_is_saved_at_the_cameras_size(visit):
     at.page.click("#camera")
     at.wait(ON)
     at.wait("!document.getElementById('freeze').hidden")
-
-
-# The worker's clock: what its work takes, times `pace`.
-CLOCK = """
-const real = performance.now.bind(performance);
-let [last, shown, pace] = [real(), 0, PACE];
-performance.now = () => {
-  const now = real();
-  shown += (now - last) * pace;
-  last = now;
-  return shown;
-};
-self.pace = (other) => (pace = other);
-"""
-
-
-@pytest.mark.timeout(SLOW)
-@pytest.mark.campaign
-def test_a_burdened_camera_has_its_size_again_afterwards(visit):
-    """Twelve seconds of frames that take long, by the clock of the worker that draws them."""
-
-    def slowed(route):
-        route.fulfill(
-            response=(reply := route.fetch()), body=CLOCK.replace("PACE", "0.01") + reply.text()
-        )
-
-    at = visit(
-        "?compare=0&style=hayao&size=auto", camera=True, routes={"**/page/worker-*.js": slowed}
-    )
-    (worker,) = (each for each in at.page.workers if "worker" in each.url)
-
-    at.wait("distill.last().then(({ width }) => width >= 512)", patience=SLOW)
-    worker.evaluate("pace(50)")
-    at.page.wait_for_timeout(12_000)
-    at.wait("distill.last().then(({ width }) => width <= 256)", patience=SLOW)
-    worker.evaluate("pace(0.01)")
-    at.wait("distill.last().then(({ width }) => width >= 512)", patience=SLOW)

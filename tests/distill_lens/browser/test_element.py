@@ -347,38 +347,21 @@ WRONG = {
     "picture=none.png": "none.png did not arrive: the server answers 404",
     "picture=broken.png": "broken.png: no picture this browser can read. Try a JPEG, PNG or "
     "WebP file.",
-    "runtime=nowhere/": "did not arrive: the server answers 404",
 }
-
-
-@pytest.mark.parametrize("word", WRONG)
-@pytest.mark.campaign
-def test_what_is_wrong_is_said_in_a_line(tab, word):
-    name, _, value = word.partition("=")
-    given = {"src": "embed/negative.onnx", "picture": "square.png"} | {name: value}
-    at = tab(
-        "<distill-lens id=a "
-        + " ".join(f'{k}="{v}"' for k, v in given.items())
-        + "></distill-lens>"
-    )
-    said = at.once(kind="error")
-    assert said.endswith(WRONG[word])
-    assert "\n" not in said
-    assert at.page.inner_text("#message") == said
-    if name != "runtime":  # which is fetched again at every try
-        at.inner(
-            f"{{ lens.{name} = '{'embed/negative.onnx' if name == 'src' else 'square.png'}'; }}"
-        )
-        at.once()
-        assert at.page.inner_text("#message") == ""
+ERRORS = "told.filter(([, type]) => type === 'error')"
 
 
 @pytest.mark.slow
-def test_a_network_that_does_not_come_leaves_the_one_before_at_work(tab, site):
+def test_what_does_not_come_is_said_and_leaves_the_one_before_at_work(tab):
     at = tab(lens())
     at.once()
-    at.inner("{ lens.src = 'broken.onnx'; }")
-    at.once(kind="error")
+    for count, (word, why) in enumerate(WRONG.items(), 1):
+        name, _, value = word.partition("=")
+        at.inner(f"{{ lens.{name} = '{value}'; }}")
+        at.wait(f"{ERRORS}.length === {count}")
+        said = at.page.evaluate(f"{ERRORS}.at(-1)[2]")
+        assert said.endswith(why)
+        assert name == "picture" or at.page.inner_text("#message") == said
     at.draws("{ lens.size = 128; }")
     assert at.page.evaluate("widths") == [256, 128]
 
@@ -496,28 +479,6 @@ def test_a_module_from_another_site_brings_its_worker(tab, plain, site):
     assert at.page.evaluate("blobs.size") == 1
     at.page.evaluate("document.getElementById('a').remove()")
     at.wait("workers === 0 && blobs.size === 0")
-
-
-@pytest.mark.parametrize("allowed", [True, False])
-@pytest.mark.campaign
-def test_a_frame_shows_the_page_where_its_owner_says_so(browser, site, plain, allowed):
-    frames = [f"frames=[{plain.rstrip('/')}]"] if allowed else []
-    server = bind(site, load("lens", ["port=0", *frames], Lens))
-    for address in _serving(server):
-        framing = f'<iframe src="{address.replace("127.0.0.1", "localhost")}?size=64"></iframe>'
-        (site / "framing.html").write_text(f"<!doctype html>{framing}")
-        page = browser.new_page()
-        page.goto(f"{plain}framing.html")
-        inner, end = page.frames[1], time.monotonic() + PATIENCE
-        drawn = "window.distill !== undefined && distill.speed().frames > 0"
-        if allowed:
-            while not inner.evaluate(drawn):
-                assert time.monotonic() < end
-                page.wait_for_timeout(50)
-        else:
-            page.wait_for_timeout(500)
-            assert inner.evaluate("location.href").startswith("chrome-error:")
-        page.close()
 
 
 @pytest.fixture(scope="session")

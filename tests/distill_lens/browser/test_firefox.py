@@ -56,16 +56,6 @@ def ready(at: FirefoxPage, address: str, query: str) -> None:
     at.wait(READY)
 
 
-@pytest.mark.campaign
-def test_it_loads_and_says_where_it_runs(at, address):
-    ready(at, address, "compare=0")
-    assert at.evaluate("crossOriginIsolated")
-    assert at.evaluate("distill.speed().backend.name") == "WASM"
-    assert at.evaluate("document.getElementById('message').textContent") == ""
-    photo, output = last(at)
-    assert np.abs(output - (1 - photo)).max() < 1e-5
-
-
 def test_a_picture_is_stylised_and_saved_at_its_size(at, address, tmp_path):
     ready(at, address, "compare=0")
     show(at, Image.new("RGB", (700, 500), (200, 100, 40)), tmp_path / "shade.png")

@@ -72,28 +72,6 @@ def all_kept(at, folder):
     at.wait_here(lambda: any(".wasm" in name for name in at.page.evaluate(KEPT)))
 
 
-@pytest.mark.campaign
-def test_after_one_visit_it_works_without_a_network_and_with_threads(come, folder):
-    with served(folder) as port:
-        at = come(port)
-        assert at.page.evaluate("distill.speed().backend.threads") >= 1
-        assert "COOP" not in at.text("why")
-        all_kept(at, folder)
-        at.wait_here(lambda: any("page/gif_worker" in name for name in at.page.evaluate(KEPT)))
-        at.page.wait_for_timeout(1000)
-        assert at.text("message") == ""  # no older version was thrown away
-    at.page.goto(at.page.url + "&style=hayao")
-    at.wait(READY)
-    assert at.page.evaluate("crossOriginIsolated")
-    assert at.page.evaluate("document.querySelector('#styles input:checked').value") == "hayao"
-    at.page.check("input[value=negative]", force=True)
-    at.wait("document.getElementById('tag').textContent === 'negative'")
-    at.page.click("#view-sketch")
-    at.wait("!document.getElementById('save-sticker').disabled")
-    assert at.text("message") == ""
-    at.noise.clear()  # what the browser itself says of a server that has gone
-
-
 @pytest.mark.slow
 def test_a_static_build_works_on_a_plain_host_and_without_one(come, tmp_path):
     negative().save(str(tmp_path / "negative.onnx"))

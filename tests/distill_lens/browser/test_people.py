@@ -12,22 +12,6 @@ from support.parts_page import CUT, GONE, SAID, draw, negated, opacity, saved
 NETWORK = "**/page/selfie_segmentation-*.onnx"
 
 
-@pytest.mark.parametrize("part", ["people", "background"])
-@pytest.mark.campaign
-def test_what_is_not_drawn_is_the_photos_own(visit, part):
-    at, photo = negated(visit, part, astronaut())
-    found = saved(at)
-    drawn, left = person_and_rest() if part == "people" else person_and_rest()[::-1]
-    assert drawn.mean() > 0.1
-    assert left.mean() > 0.1
-    assert np.array_equal(found[left], photo[left])
-    assert np.array_equal(photo, astronaut())  # at its own size, not the network's
-    # Drawn at the network's size, and enlarged by the photo: sharper than enlarged by itself
-    # (5.4 levels off for her).
-    assert np.abs(found - (255 - photo))[drawn].mean() < 4
-    assert np.abs(found - photo)[drawn].mean() > 60
-
-
 @pytest.mark.slow
 def test_the_edge_is_soft_and_mediapipes(visit):
     at, _ = negated(visit, "people", astronaut())

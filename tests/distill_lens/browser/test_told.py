@@ -5,13 +5,11 @@ import threading
 import numpy as np
 import onnx
 import pytest
-import torch
 from PIL import Image
 from skimage.data import astronaut
 
 from distill.config.compose import load
 from distill.export.onnx import OnnxExporter
-from distill.models.students.global_statistics import thumbnail_of
 from distill_lens import lens_folder, webpage
 from distill_lens.server import bind
 from distill_lens.settings import Lens
@@ -42,26 +40,6 @@ def told(file, folder):
 
 def photo(width: int, height: int) -> Image.Image:
     return Image.fromarray(astronaut()).resize((width, height), Image.Resampling.BICUBIC)
-
-
-def drawn_by(at) -> None:
-    """What is seen was drawn by the summary of all of it, that of PyTorch's thumbnail."""
-    student = statistics_student()
-    given, output = (torch.from_numpy(each.copy()) for each in at.last())
-    with torch.inference_mode():
-        expected = student.stylize(given, student.summary(thumbnail_of(given)))
-        other = student.stylize(given, student.summary(thumbnail_of(given[..., :64, :64])))
-    off = (output - expected).abs().max()
-    assert off < 1 / 255  # the page's thumbnail is of bytes
-    assert (other - expected).abs().max() > 10 * off
-
-
-@pytest.mark.campaign
-def test_a_picture_is_drawn_by_its_summary(visit, told):
-    at = visit("?backend=wasm", url=told, size=384)
-    show(at, photo(500, 500))
-    assert at.last()[0].shape == (1, 3, 384, 384)
-    drawn_by(at)
 
 
 @pytest.mark.slow
