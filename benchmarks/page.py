@@ -172,6 +172,7 @@ def network_alone(page: Any, own: set[int], student: str, size: int, seconds: fl
     time.sleep(3)
     runs, cpu = page.evaluate("runs"), worker_seconds()
     time.sleep(seconds)
+    wait(page, f"runs > {runs}")  # beside other work a run may take longer
     runs, spent = page.evaluate("runs") - runs, worker_seconds()
     page.evaluate("alone.terminate()")
     return sum(1000 * (spent[tid] - cpu[tid]) / runs for tid in cpu if tid not in own)
