@@ -17,7 +17,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from distill.core.errors import DistillError, counted
+from distill.core.errors import counted, extra_package
 from distill.core.progress import bar
 from distill.data.duplicates import LargeSearch
 from distill.data.split import NO_EDGES, Edges
@@ -48,14 +48,8 @@ PART = 4096  # pairs compared at once: 32 MiB of pictures
 
 def faiss_library(count: int) -> Any:
     """faiss. Raises DistillError where it is missing; `count` photos are what needs it."""
-    try:
-        import faiss
-    except ImportError as error:
-        raise DistillError(
-            f"{counted(count, 'photo')}: among so many near-duplicates are looked for with "
-            "faiss-cpu; pip install 'distill[scale]', or take fewer photos"
-        ) from error
-    return faiss
+    what = f"{counted(count, 'photo')}: near-duplicates among so many"
+    return extra_package("faiss", what, "pip install 'distill[scale]', or take fewer photos")
 
 
 class BucketSearch(LargeSearch):

@@ -22,7 +22,7 @@ from pydantic import Field
 from distill import __version__
 from distill.config.settings.base import PathText, Positive
 from distill.core.engine import Engine, Lease, Part, Result
-from distill.core.errors import DistillError, counted, reason_of
+from distill.core.errors import DistillError, counted, extra_package, reason_of
 
 LOOK = 1.0  # seconds between two looks at the nodes
 REACH = 10.0  # seconds for a cluster's head to answer
@@ -68,11 +68,7 @@ class RayEngine(Engine):
         wait: Annotated[float, Field(ge=0)] = 600,
     ) -> None:
         self.address, self.cpus, self.gpus, self.wait = address, cpus, gpus, wait
-        try:
-            import ray
-        except ImportError as error:
-            raise DistillError("engine=ray needs ray: pip install 'distill[ray]'") from error
-        self.ray = ray
+        self.ray = extra_package("ray", "engine=ray", "pip install 'distill[ray]'")
 
     def __enter__(self) -> RayEngine:
         # A cluster that starts here asks nobody whether it may report its use.

@@ -11,7 +11,6 @@ import time
 from collections import deque
 from collections.abc import Callable, Sequence
 from functools import partial
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, TypeAlias, TypeVar
 
@@ -20,7 +19,7 @@ from filelock import FileLock
 
 from distill.config.multirun import Job, Outcome, attempt
 from distill.config.settings.training import Training
-from distill.core.errors import INTERRUPTED, DistillError, reason_of
+from distill.core.errors import INTERRUPTED, DistillError, extra_package, reason_of
 from distill.core.process import cores, exit_with_parent
 from distill_search.settings import Launcher, SubmititLauncher
 
@@ -184,10 +183,7 @@ class ClusterJobs:
     """
 
     def __init__(self, launcher: SubmititLauncher, folder: Path) -> None:
-        if find_spec("submitit") is None:
-            raise DistillError("launcher=submitit needs submitit: pip install 'distill[slurm]'")
-        import submitit
-
+        submitit = extra_package("submitit", "launcher=submitit", "pip install 'distill[slurm]'")
         parameters = {
             "name": "distill",
             "timeout_min": launcher.minutes,

@@ -6,7 +6,6 @@ import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from importlib.util import find_spec
 from pathlib import Path
 from typing import ClassVar
 
@@ -17,7 +16,7 @@ from distill.config.help import Section, rows
 from distill.config.multirun import Job, Make
 from distill.config.settings.training import Training
 from distill.config.validate import check
-from distill.core.errors import DistillError
+from distill.core.errors import DistillError, extra_package
 from distill_search.settings import Launcher, Search, Searching, SearchingOnCluster
 from distill_search.space import Space, space_of
 from distill_search.sweeps import SweepFolders, sweep_folder
@@ -61,8 +60,7 @@ class StudySweep(SweepFolders):
         multirun.run(task, jobs, self, run_all, launcher.report)
 
     def _search(self, name: str, task: Task, space: Space, searching: Searching) -> None:
-        if find_spec("optuna") is None:
-            raise DistillError("search=optuna needs Optuna: pip install 'distill[search]'")
+        extra_package("optuna", "search=optuna", "pip install 'distill[search]'")
         from distill_search import front, trial_loop
         from distill_search.trials import Trials
 

@@ -306,7 +306,7 @@ def test_a_cluster_is_reached_from_a_notebook_whose_event_loop_runs():
 
 WRONG = {
     "engine=ray": "engine: RayEngine labels into shards; add data=shards, and",
-    "engine=ray data=shards": "engine=ray needs ray: pip install 'distill[ray]'",
+    "engine=ray data=shards": "engine=ray: needs ray; pip install 'distill[ray]'",
     "engine=here engine.address=a": "address",
     "engine=ray recipe=pix2pix": "recipe=pix2pix: sketches are written into a folder on this "
     "machine",

@@ -12,7 +12,6 @@ import pytest
 
 from distill.config.multirun import Outcome
 from distill.core.errors import INTERRUPTED, DistillError
-from distill_search import jobs as processes
 from distill_search import study_sweep
 from distill_search.jobs import ClusterJob, ClusterJobs, OnNode
 from distill_search.settings import SubmititLauncher
@@ -87,8 +86,8 @@ def test_a_parameter_that_submitit_does_not_know_is_one_line():
 
 
 def test_a_missing_submitit_is_one_line(monkeypatch):
-    monkeypatch.setattr(processes, "find_spec", lambda _: None)
-    with pytest.raises(DistillError, match=r"needs submitit: pip install 'distill\[slurm\]'"):
+    monkeypatch.setitem(sys.modules, "submitit", None)
+    with pytest.raises(DistillError, match=r"needs submitit; pip install 'distill\[slurm\]'"):
         ClusterJobs(launcher(), Path("jobs"))
 
 

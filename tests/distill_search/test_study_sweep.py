@@ -3,6 +3,7 @@
 import csv
 import itertools
 import re
+import sys
 import threading
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -113,10 +114,10 @@ def test_a_search_without_a_sweep_is_refused(word, capsys):
 
 @pytest.mark.slow
 def test_a_missing_optuna_is_one_line(monkeypatch, capsys):
-    monkeypatch.setattr(study_sweep, "find_spec", lambda _: None)
+    monkeypatch.setitem(sys.modules, "optuna", None)
     assert Stand().typed(*OPTUNA, RATES) == 1
     assert capsys.readouterr().err.splitlines() == [
-        "error: search=optuna needs Optuna: pip install 'distill[search]'"
+        "error: search=optuna: needs optuna; pip install 'distill[search]'"
     ]
 
 

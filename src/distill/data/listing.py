@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
-from distill.core.errors import DistillError, counted, reason_of
+from distill.core.errors import DistillError, counted, needed, reason_of
 from distill.core.files import atomic_write, cache_folder
 from distill.data.address import Address
 from distill.data.decode import BadPhoto, left_out
@@ -180,10 +180,6 @@ def _save(file: Path, photos: Iterable[StoredPhoto], about: dict[str, Any]) -> N
 
 
 def _pyarrow() -> Any:
-    try:
+    with needed("photos at an address are listed by pyarrow", "pip install pyarrow"):
         import pyarrow.parquet
-    except ImportError as error:
-        raise DistillError(
-            "photos at an address are listed by pyarrow; pip install pyarrow"
-        ) from error
     return pyarrow

@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 from PIL import Image
 
 from distill.core.arrays import PNG
-from distill.core.errors import DistillError
+from distill.core.errors import DistillError, extra_package
 from distill.data.decode import BadPhoto
 from distill_scale.settings import CodecName
 
@@ -148,23 +148,14 @@ class QoiCodec(ArrayCodec):
     suffix = "qoi"
 
     def __init__(self) -> None:
-        try:
-            import qoi  # noqa: F401
-        except ImportError as error:
-            raise DistillError(
-                "codec=qoi: needs the package qoi; pip install 'distill[shards]', or pack with "
-                "codec=raw"
-            ) from error
+        remedy = "pip install 'distill[shards]', or pack with codec=raw"
+        self.qoi = extra_package("qoi", "codec=qoi", remedy)
 
     def encode(self, image: Image.Image) -> bytes:
-        import qoi
-
-        return qoi.encode(np.ascontiguousarray(image))
+        return self.qoi.encode(np.ascontiguousarray(image))
 
     def pixels(self, content: Content) -> NDArray[np.uint8]:
-        import qoi
-
-        return qoi.decode(content)
+        return self.qoi.decode(content)
 
 
 class RawCodec(ArrayCodec):

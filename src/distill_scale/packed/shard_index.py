@@ -22,7 +22,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from distill.core.errors import DistillError, reason_of
+from distill.core.errors import DistillError, extra_package, reason_of
 from distill.core.files import sha256
 from distill.data.address import Address
 from distill.data.photos import Side
@@ -111,13 +111,7 @@ def part_path(shard: str) -> str:
 
 def pyarrow_parquet() -> Any:
     """The library that reads and writes Parquet. Raises DistillError where it is missing."""
-    try:
-        import pyarrow.parquet
-    except ImportError as error:
-        raise DistillError(
-            "shards need the package pyarrow; pip install 'distill[shards]'"
-        ) from error
-    return pyarrow.parquet
+    return extra_package("pyarrow.parquet", "shards", "pip install 'distill[shards]'")
 
 
 def broken(where: str, problem: str) -> DistillError:
