@@ -20,6 +20,10 @@ MOVED = {
     "export.ends": "export.forms",
     "export.graph.thumbnail": "export.whole_picture",
     "exporters": "export",
+    "losses.differences": "losses.pixels",
+    "losses.phases": "losses.pixels",
+    "losses.smooth_l1": "losses.pixels",
+    "losses.sobel": "losses.pixels",
     "training.schedules": "train.schedules",
 }
 
