@@ -14,6 +14,7 @@ from rich.table import Table
 
 from distill.core.errors import counted
 from distill.core.files import atomic_write, write_whole
+from distill.core.report import markdown_table
 from distill.metrics import timing
 from distill_benchmark.measure import Figures, Row
 
@@ -154,9 +155,8 @@ def _markdown(figures: Figures) -> str:
 
 
 def _table(cells: Cells, rows: Sequence[Row]) -> str:
-    lines = [[name for name, _ in cells], ["---"] * len(cells)]
-    lines += [[cell(row).replace("|", "\\|") for _, cell in cells] for row in rows]
-    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
+    heads = [name for name, _ in cells]
+    return markdown_table([heads, *([cell(row) for _, cell in cells] for row in rows)])
 
 
 def _chart(figures: Figures, target: Path) -> None:

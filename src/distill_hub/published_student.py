@@ -12,7 +12,8 @@ import torch
 from distill.core.errors import DistillError, counted
 from distill.core.files import cache_folder, scratch_folder, write_json, write_whole
 from distill.core.images import sheet, to_tensor
-from distill.data.cards.terms import front_matter, licence_entries, one_line, terms_section
+from distill.core.report import one_line
+from distill.data.cards.terms import front_matter, licence_entries, terms_section
 from distill.data.photos import centre_square, demo_photos, read_photo
 from distill.data.terms import described_terms
 from distill.metrics import complexity

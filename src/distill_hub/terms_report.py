@@ -10,9 +10,9 @@ from pathlib import Path
 from distill.config.settings.training import PhotoSource
 from distill.core.errors import DistillError
 from distill.core.files import write_whole
-from distill.core.report import Report
+from distill.core.report import Report, markdown_table, one_line
 from distill.data import sources
-from distill.data.cards.terms import one_line, terms_section
+from distill.data.cards.terms import terms_section
 from distill.data.kinds.chosen import data_source, seen_from_here
 from distill.data.manifest import counts_at
 from distill.data.photo_table import RUN_PAIRS, read_sides
@@ -58,8 +58,8 @@ def _photos(source: PhotoSource, run: Path) -> Iterator[str]:
     if not photo_terms:
         yield "No terms.csv lies beside them: see the chain."
         return
-    rows = ["| photos | photographer | licence | source |", "| ---: | --- | --- | --- |"]
+    rows: list[list[str]] = [["photos", "photographer", "licence", "source"]]
     for e, count in Counter(photo_terms).most_common():
-        cells = (one_line(each or "not said") for each in (e.author, e.licence, e.source))
-        rows.append(f"| {count:,} | {' | '.join(cells)} |")
-    yield "\n".join(rows)
+        said = (each or "not said" for each in (e.author, e.licence, e.source))
+        rows.append([f"{count:,}", *said])
+    yield markdown_table(rows, right=[0])

@@ -15,6 +15,7 @@ from distill.config.multirun import Job, Outcome
 from distill.core.errors import DistillError
 from distill.core.files import atomic_write, write_whole
 from distill.core.next_step import assigned, for_shell, next_step
+from distill.core.report import markdown_table
 from distill.runs.run_folder import Run
 from distill_search import sweep_summary as summary
 from distill_search.objectives import RISING
@@ -94,13 +95,11 @@ def plot(
     path: Path,
 ) -> None:
     """The first objective over each other one, the front joined; of one, over the trials."""
-    from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 
     labels = [UNITS.get(name, name) for name in names]
     over = range(1, len(names)) if len(names) > 1 else [-1]
     figure = Figure(figsize=(6 * len(over), 4.8), layout="constrained")
-    FigureCanvasAgg(figure)
 
     def along(trial: FrozenTrial, index: int) -> float:
         return trial.number + 1 if index < 0 else trial.values[index]
@@ -148,7 +147,7 @@ def show(best: Sequence[FrozenTrial], trials: Trials) -> None:
         rows.append([trial.user_attrs[RUN], *shown, *trials.space.swept(trial.params).values()])
     typed = [commands(trial, trials) for trial in best]
     code = "\n\n".join("\n".join(lines) for lines in typed)
-    page = f"# {title}\n\n{summary.table_lines(rows)}\n\n```\n{code}\n```\n"
+    page = f"# {title}\n\n{markdown_table(rows)}\n\n```\n{code}\n```\n"
     write_whole(trials.folder / "front.md", page)
 
     table = Table(box=SIMPLE_HEAD, title=title, title_justify="left")

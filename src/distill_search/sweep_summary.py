@@ -18,6 +18,7 @@ from distill.config.multirun import Job, Outcome
 from distill.config.registry import recipes
 from distill.core.errors import INTERRUPTED, DistillError
 from distill.core.files import atomic_write, write_whole
+from distill.core.report import markdown_table
 from distill.metrics import complexity
 from distill.models import checkpoint
 from distill.runs.run_folder import Run, ended_early, step_of
@@ -126,22 +127,13 @@ def markdown(rows: Sequence[Row]) -> str:
     """The table with its notes."""
     monitors = ", ".join(f"{each.monitor} (recipe={each.name})" for each in recipes().values())
     notes = [note.format(monitors=monitors) for note in NOTES]
-    table = table_lines([list(rows[0]), *(_shown(row) for row in rows)])
+    table = markdown_table([list(rows[0]), *(_shown(row) for row in rows)])
     return "\n".join(["# Sweep", "", table, "", *notes, ""])
-
-
-def table_lines(rows: Sequence[Sequence[str]]) -> str:
-    """A table of Markdown, the headings first."""
-    lines = [rows[0], ["---"] * len(rows[0]), *rows[1:]]
-    return "\n".join(
-        "| " + " | ".join(cell.replace("|", "\\|") for cell in line) + " |" for line in lines
-    )
 
 
 def plot(curves: Curves, path: Path) -> None:
     """PSNR and SSIM over steps, a line per run, into a PNG file; distances where none has them."""
     from matplotlib import colormaps
-    from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
     from matplotlib.ticker import MaxNLocator
 
@@ -149,7 +141,6 @@ def plot(curves: Curves, path: Path) -> None:
     panels = PANELS if pairs else DISTANCE_PANELS
     lines = -(-len(curves) // 2)  # of the legend, which has two columns
     figure = Figure(figsize=(12, 4.8 + 0.25 * lines), layout="constrained")
-    FigureCanvasAgg(figure)
     for axes, (column, label) in zip(figure.subplots(1, 2), panels.items(), strict=True):
         axes.set(xlabel="step", ylabel=label)
         axes.xaxis.set_major_locator(MaxNLocator(integer=True))

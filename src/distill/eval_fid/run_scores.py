@@ -18,6 +18,7 @@ from distill.core.arrays import save_png
 from distill.core.errors import DistillError, counted
 from distill.core.files import write_json, write_whole
 from distill.core.images import sheet, to_float
+from distill.core.report import markdown_table
 from distill.data.kinds import chosen
 from distill.data.photos import check_local
 from distill.eval_fid import heldout, line_scores, paired_scores, whole_pictures
@@ -93,11 +94,12 @@ def write(results: Row, folder: Path) -> None:
     """results.json, results.md and the same table on the terminal."""
     lines = _lines(results)
     write_json(folder / "results.json", results)
-    table = markdown([("figure", "value", "95 % interval"), *lines])
+    parts = [markdown_table([("figure", "value", "95 % interval"), *lines])]
     sizes = whole_pictures.table(results["sizes"]) if results.get("sizes") else []
     if sizes:
-        table += ["", *markdown(sizes)]
-    write_whole(folder / "results.md", "\n".join([*table, "", *_notes(results)]) + "\n")
+        parts.append(markdown_table(sizes))
+    parts.append("\n".join(_notes(results)))
+    write_whole(folder / "results.md", "\n\n".join(parts) + "\n")
     screen = Table("figure", "value", "95 % interval")
     for line in lines:
         screen.add_row(*line)
@@ -110,12 +112,6 @@ def write(results: Row, folder: Path) -> None:
     for note in _notes(results):
         print(note)
     print(f"results: {folder / 'results.json'}")
-
-
-def markdown(lines: Sequence[Sequence[str]]) -> list[str]:
-    """The lines of a Markdown table, the first of them its header."""
-    head, *rows = (f"| {' | '.join(cells)} |" for cells in lines)
-    return [head, "|" + " --- |" * len(lines[0]), *rows]
 
 
 def write_sheet(columns: Iterable[Tensor], titles: Sequence[str], count: int, folder: Path) -> None:

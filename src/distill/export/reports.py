@@ -12,6 +12,7 @@ from rich.console import Console
 from rich.table import Column, Table
 
 from distill.core.errors import counted
+from distill.core.report import markdown_table
 
 REPORT = "report.json"
 
@@ -168,9 +169,8 @@ class Comparison:
         return {**self.facts, "formats": rows}
 
     def to_markdown(self) -> str:
-        rules = ["---", *["---:"] * (len(self.heads) - 2), "---"]
-        rows = [self.heads, rules, *map(self._cells, self.rows)]
-        table = "\n".join(f"| {' | '.join(cells)} |" for cells in rows)
+        rows = [self.heads, *map(self._cells, self.rows)]
+        table = markdown_table(rows, right=range(1, len(self.heads) - 1))
         problems = "".join(f"\n- {line}" for line in self.lines)
         return f"{table}\n\n{self._caption()}\n{problems}".rstrip() + "\n"
 

@@ -23,10 +23,11 @@ from distill.config.settings.networks import StyleSettings
 from distill.config.settings.training import Prepare
 from distill.core.errors import DistillError, counted
 from distill.core.images import sheet, to_tensor
+from distill.core.report import markdown_table, one_line
 from distill.core.terms import Terms
 from distill.data.address import Address
 from distill.data.cards.set_formats import SetFormat
-from distill.data.cards.terms import front_matter, licence_entries, one_line, terms_section
+from distill.data.cards.terms import front_matter, licence_entries, terms_section
 from distill.data.kinds.chosen import form_at
 from distill.data.manifest import TEACHER, counts_at
 from distill.data.photo_table import SIDES, read_rows
@@ -125,8 +126,9 @@ def set_card(settings: Prepare, form: SetFormat) -> str:
         front_matter(_head(terms, name, counts, form)) + f"\n# {one_line(name)}",
         f"![sample pairs]({SHEET})",
         f"{counted(_total(counts), 'pair')} of pictures, {sizes}, made with distill {__version__}.",
-        "| side | pairs |\n| --- | ---: |\n"
-        + "\n".join(f"| {side} | {counts.get(side, 0):,} |" for side in SIDES),
+        markdown_table(
+            [("side", "pairs"), *((side, f"{counts.get(side, 0):,}") for side in SIDES)], [1]
+        ),
         FILES,
         form.files(),
         "## Sources",

@@ -7,14 +7,12 @@ from typing import Any
 
 import yaml
 
+from distill.core.report import markdown_table, one_line
 from distill.core.terms import STRICT, Terms, known_licence
 
 CARD = "README.md"
 PERMITTED = "Its publisher says to have the permission of everybody named here for what it states"
-HEAD = (
-    "| made from | commercial use | share alike | attribution | terms | where |\n"
-    "| --- | --- | --- | --- | --- | --- |"
-)
+HEAD = ("made from", "commercial use", "share alike", "attribution", "terms", "where")
 
 
 def licence_entries(terms: Terms) -> dict[str, str]:
@@ -33,23 +31,19 @@ def terms_section(terms: Terms, of: str) -> str:
     whole = replace(
         terms.strictest, of=f"**{of}**", text="the strictest", source="", stated=False, note=""
     )
-    lines = [HEAD]
+    rows: list[tuple[str, ...]] = [HEAD]
     for each in (replace(whole, text="by permission") if terms.permission else whole, *terms.chain):
         text = each.text + " (says the publisher)" * each.stated
         text += f" ({each.note})" * bool(each.note)
-        cells = each.of, each.commercial, each.share_alike, each.attribution, text, each.source
-        lines.append(f"| {' | '.join(map(one_line, cells))} |")
-    if terms.permission:
-        commands = ", ".join(f"distill.{one_line(each)}" for each in terms.permission)
-        lines += ["", f"{PERMITTED} (licence.i_have_permission=true of {commands})."]
-    return "\n".join(lines)
+        answers = each.commercial, each.share_alike, each.attribution
+        rows.append((each.of, *answers, text, each.source))
+    if not terms.permission:
+        return markdown_table(rows)
+    commands = ", ".join(f"distill.{one_line(each)}" for each in terms.permission)
+    permitted = f"{PERMITTED} (licence.i_have_permission=true of {commands})."
+    return f"{markdown_table(rows)}\n\n{permitted}"
 
 
 def front_matter(entries: dict[str, Any]) -> str:
     """YAML between two lines of ---, at the top of a card."""
     return f"---\n{yaml.safe_dump(entries, sort_keys=False, allow_unicode=True)}---\n"
-
-
-def one_line(text: object) -> str:
-    """Text that came in a file, as it may stand in a list or a table of Markdown."""
-    return " ".join(str(text).split()).replace("|", "\\|")
