@@ -28,11 +28,10 @@ from distill.core.nodes import part
 from distill.core.progress import bar, track
 from distill.data import photo_table, sources
 from distill.data.address import Address
-from distill.data.manifest import Manifest, check_writable, writing
+from distill.data.manifest import KEPT, Manifest, SetMetadataStore, check_writable, writing
 from distill.data.photo_table import SIDES, SKIPPED, PhotoRow
 from distill.data.photos import Side
 from distill.data.sampler import check_weights
-from distill.data.set_files import KEPT, SetMetadataStore
 from distill.data.terms import kept_terms
 from distill.models import build
 from distill.models.teachers.teacher import Teacher

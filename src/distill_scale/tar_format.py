@@ -11,9 +11,9 @@ from typing import ClassVar, Self
 from distill.data.address import Address
 from distill.data.cards.set_formats import SetFormat, Two
 from distill.data.decode import BadPhoto
+from distill.data.manifest import KEPT, SetMetadataStore
 from distill.data.photo_table import SIDES, SKETCH_FOLDERS
 from distill.data.photos import Side, spread
-from distill.data.set_files import KEPT, SetMetadataStore
 from distill_scale.packed.pair_record import PHOTO, STYLIZED, codec_named
 from distill_scale.packed.shard_index import (
     CATALOGUE,

@@ -2,8 +2,8 @@
 
 from distill.core.engine import HERE
 from distill.data.address import Address
+from distill.data.manifest import SetMetadataStore
 from distill.data.photos import find_photos
-from distill.data.set_files import SetMetadataStore
 from distill.prepare.set_builder import build_set
 from distill.prepare.teacher_pass import TeacherPass
 from distill_scale.labelled_shards import ShardLabeller, ShardStore

@@ -1,8 +1,14 @@
-"""dataset.json: what a paired set was made with, so that none is mixed; one writer at a time."""
+"""The files of a set that are no pairs, dataset.json first: what it was made with, so that none is
+mixed; one writer at a time.
+
+They lie beside a folder's pairs, and in ROOT/set/ of a set of another form, as they are in the
+folder that it was made of or can be made into.
+"""
 
 from __future__ import annotations
 
 import errno
+import hashlib
 import json
 import os
 from collections.abc import Iterator, Sequence
@@ -14,8 +20,10 @@ from typing import Any, Literal, get_args
 from filelock import FileLock, Timeout
 
 from distill.core.errors import DistillError, counted
-from distill.core.files import write_json
+from distill.core.files import cache_folder, write_json, write_whole
 from distill.data import photo_table
+from distill.data.address import Address
+from distill.data.photo_table import DROPPED, PHOTOS, SKIPPED
 from distill.data.photos import Photo
 
 MANIFEST = "dataset.json"
@@ -177,6 +185,47 @@ def write_manifest(
     if devices is not None:
         content["devices"] = [*devices]
     write_json(root / MANIFEST, content)
+
+
+KEPT = "set"
+SIDECARS = (MANIFEST, PHOTOS, DROPPED, SKIPPED, TEACHER, DRAWINGS, TERMS)
+
+
+def metadata_folder(root: Path) -> Path:
+    """Where the set's own files lie: in ROOT/set where there is one, else in ROOT."""
+    return kept if (kept := root / KEPT).is_dir() else root
+
+
+def write_sidecars(root: Address, folder: Path) -> None:
+    """Have ROOT/set hold the set's own files as they are in `folder`."""
+    for name in SIDECARS:
+        if (folder / name).is_file():
+            root.write(f"{KEPT}/{name}", (folder / name).read_bytes())
+        else:
+            root.remove(f"{KEPT}/{name}")
+
+
+class SetMetadataStore:
+    """The set's own files in a local folder: ROOT/set, or a copy of it in the cache where ROOT is
+    an object store's address."""
+
+    def __init__(self, root: Address) -> None:
+        self.root = root
+        if root.local is not None:
+            self.folder: Path = root.local / KEPT
+            return
+        digest = hashlib.sha256(root.text.encode()).hexdigest()[:12]
+        self.folder = cache_folder() / "labelling" / f"{root.name}-{digest}"
+        for name in SIDECARS:
+            if root.size(f"{KEPT}/{name}") is not None:
+                write_whole(self.folder / name, root.read(f"{KEPT}/{name}"))
+            else:
+                (self.folder / name).unlink(missing_ok=True)
+
+    def publish(self) -> None:
+        """Have the address hold what the folder does."""
+        if self.root.local is None:
+            write_sidecars(self.root, self.folder)
 
 
 LOCK = ".lock"

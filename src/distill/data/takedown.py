@@ -26,10 +26,9 @@ from distill.core.errors import DistillError, counted
 from distill.core.files import cache_folder, home_path, real_path, write_whole
 from distill.core.terms import TAKEN_DOWN, Licence, Terms
 from distill.data.dropped import content_line, contents_named, copies
-from distill.data.manifest import manifest_at
+from distill.data.manifest import KEPT, manifest_at, metadata_folder
 from distill.data.photo_table import PhotoRow, names_learnt, pair_of, read_dropped, read_rows
 from distill.data.photos import Photo
-from distill.data.set_files import KEPT, metadata_folder
 
 TAKEDOWN, PUBLISHED = "takedown.txt", "published.txt"
 NETWORKS = {".ckpt", ".onnx", ".safetensors"}

@@ -43,7 +43,7 @@ from distill.data import sources
 from distill.data.address import Address, is_address
 from distill.data.decode import PICTURES
 from distill.data.kinds.chosen import data_source, seen_from_here
-from distill.data.manifest import SUMS, TERMS, manifest_at
+from distill.data.manifest import SUMS, TERMS, SetMetadataStore, manifest_at, metadata_folder
 from distill.data.photo_table import names_learnt, pair_of, read_rows
 from distill.data.photo_terms import (
     FILE,
@@ -54,7 +54,6 @@ from distill.data.photo_terms import (
     written_on,
 )
 from distill.data.photos import walk
-from distill.data.set_files import SetMetadataStore, metadata_folder
 from distill.data.takedown import learnt_before, with_takedown
 from distill.models import zoo
 from distill.models.network_file import is_network_file, read_description

@@ -18,10 +18,9 @@ from distill.core.files import cache_folder, write_whole
 from distill.core.progress import bar
 from distill.data.address import Address
 from distill.data.decode import BadPhoto, is_whole
-from distill.data.manifest import LOCK, MANIFEST, check_writable, writing
+from distill.data.manifest import KEPT, LOCK, MANIFEST, SIDECARS, check_writable, writing
 from distill.data.photo_table import SIDES
 from distill.data.photos import Side
-from distill.data.set_files import KEPT, SIDECARS
 from distill_scale.packed.shard_index import Catalogue
 from distill_scale.packed.shard_manifest import finished_shards
 from distill_scale.packed.sharded_pairs import ShardedPairs

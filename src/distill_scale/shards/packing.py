@@ -24,11 +24,10 @@ from distill.core.process import worker_init_fn
 from distill.core.progress import bar
 from distill.data.address import Address
 from distill.data.decode import BadPhoto
-from distill.data.manifest import devices_at, is_complete, manifest_at, writing
+from distill.data.manifest import devices_at, is_complete, manifest_at, write_sidecars, writing
 from distill.data.pairs import Pair, Pairs, find_pairs
 from distill.data.photo_table import PAIR_FOLDERS, SIDES, PhotoRow, pair_of, read_rows, size_of
 from distill.data.photos import Side
-from distill.data.set_files import write_sidecars
 from distill.data.worker_loader import ErrorForwardingLoader, Mapped
 from distill_scale.packed.pair_record import CodecName, codec_named
 from distill_scale.packed.shard_index import (
