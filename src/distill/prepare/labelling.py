@@ -236,8 +236,9 @@ def build(
     report = build_set(photos, maker, recipe, store, sides, **lists, engine=engine)
     keep_terms(store.folder, settings, "teacher" in recipe.plain())
     print(report)
-    root, runs = store.root.local or store.folder, Path(getattr(settings, "runs", "runs"))
-    report_takedown(root, report.newly, runs, store.folder, report.contents, report.restored)
+    if report.newly or report.restored:
+        root, runs = store.root.local or store.folder, Path(getattr(settings, "runs", "runs"))
+        report_takedown(root, report.newly, runs, store.folder, report.contents, report.restored)
     return report
 
 
