@@ -29,9 +29,6 @@ OUTSIDE = Cause(
     "export without it; distill.export formats=[executorch] says what is left of a student",
     "note",
 )
-PATHS = Cause(
-    OUTSIDE.why, TABLE, "distill.export formats=[executorch] writes the same without it", "note"
-)
 ABSENT = Cause(
     "an app cannot load the file, unless it registers this kernel",
     "ExecuTorch's registry of kernels, on this machine",
