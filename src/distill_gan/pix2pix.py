@@ -11,7 +11,7 @@ from torch import Tensor, nn
 
 from distill.core.arrays import over_white
 from distill.losses.feature_distance import FeatureDistance
-from distill.losses.pixels import Phases
+from distill.losses.phases import Phases
 from distill.metrics.similarity import psnr, ssim
 from distill_gan import gan_training
 from distill_gan.adversarial import distance

@@ -15,8 +15,8 @@ from torch import Tensor
 
 from distill.core.arrays import over_white
 from distill.core.images import luma
+from distill.losses.differences import Differences
 from distill.losses.feature_distance import FeatureDistance
-from distill.losses.pixels import Differences
 from distill.losses.term import LossTerm
 from distill.losses.vgg import Backbone, vgg_features
 

@@ -18,7 +18,7 @@ from distill.data.terms import terms_of, terms_of_run
 from distill.eval_fid import __main__ as eval_fid
 from distill.export import __main__ as export
 from distill.losses import feature_distance
-from distill.models.teachers.drawings import Unchanged
+from distill.models.teachers.unchanged import Unchanged
 from distill.runs.run_folder import Run, step_of
 from distill.train import __main__ as train
 from distill.train import tuning

@@ -19,12 +19,13 @@ from distill.config.settings.commands import TakesOnnxFiles
 from distill.core.errors import DistillError
 from distill.core.onnx_files import ABOUT, noted
 from distill.core.sessions import open_session, picture_call
-from distill.export.format import ConversionSource, ConvertedFormat, Float32, Uint8
+from distill.export.format import ConversionSource, ConvertedFormat, Float32
 from distill.export.forms import Form
 from distill.export.fp16 import Float16
 from distill.export.int8 import Int8
 from distill.export.onnx import OnnxExporter
 from distill.export.snippets import snippets_of
+from distill.export.uint8 import Uint8
 from distill.stylize.stylizing import open_student
 from support.export_photos import output_of, photos
 from support.export_trials import (

@@ -9,7 +9,7 @@ from distill.config.settings.commands import TakesOnnxFiles
 from distill.core.onnx_files import noted
 from distill.core.sessions import open_session, picture_call
 from distill.core.terms import NOTE, read_terms
-from distill.export.format import Uint8
+from distill.export.uint8 import Uint8
 from distill.metrics.similarity import psnr
 from distill.stylize.stylizing import open_student
 from support.export_photos import output_of, photos

@@ -9,7 +9,8 @@ from distill.core.errors import DistillError
 from distill.losses.criterion import Criterion
 from distill.losses.gka import GKA
 from distill.losses.ink import InkWeighted
-from distill.losses.pixels import SmoothL1, Sobel
+from distill.losses.smooth_l1 import SmoothL1
+from distill.losses.sobel import Sobel
 from distill.losses.term import LossTerm, Reads
 
 # A ramp of slope 0.1 over 9 columns against black, by hand: see test_sobel.py.

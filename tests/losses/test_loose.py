@@ -2,7 +2,8 @@ import pytest
 import torch
 
 from distill.losses.loose import Loose, shifts, warp
-from distill.losses.pixels import SmoothL1, Sobel
+from distill.losses.smooth_l1 import SmoothL1
+from distill.losses.sobel import Sobel
 from support.textures import texture
 
 

@@ -5,10 +5,13 @@ import torch
 
 from distill.core.errors import DistillError
 from distill.losses import feature_distance, style
+from distill.losses.differences import Differences
 from distill.losses.feature_distance import FeatureDistance
 from distill.losses.ink import InkWeighted
 from distill.losses.loose import Loose
-from distill.losses.pixels import Differences, Phases, SmoothL1, Sobel
+from distill.losses.phases import Phases
+from distill.losses.smooth_l1 import SmoothL1
+from distill.losses.sobel import Sobel
 from distill.losses.style import Style
 from distill_picture import picture_losses as picture
 from distill_picture.picture_losses import PictureContent

@@ -12,7 +12,7 @@ from torch.utils.data import DataLoader
 
 from distill.core.errors import DistillError
 from distill.losses.criterion import Criterion
-from distill.losses.pixels import SmoothL1
+from distill.losses.smooth_l1 import SmoothL1
 from distill.metrics.line_figures import FIGURES, ink_sums
 from distill.train.distillation import DistillModule
 

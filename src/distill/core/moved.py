@@ -22,14 +22,8 @@ MOVED = {
     "data.set_files": "data.manifest",
     "export.ends": "export.forms",
     "export.graph.thumbnail": "export.whole_picture",
-    "export.uint8": "export.format",
     "exporters": "export",
-    "losses.differences": "losses.pixels",
-    "losses.phases": "losses.pixels",
-    "losses.smooth_l1": "losses.pixels",
-    "losses.sobel": "losses.pixels",
     "metrics.nonzero_weights": "train.callbacks.student",
-    "models.teachers.unchanged": "models.teachers.drawings",
     "training.schedules": "train.schedules",
 }
 

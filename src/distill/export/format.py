@@ -1,5 +1,4 @@
-"""What every format has: a name, its files, and a way to run them; float32 ONNX is the first, and
-bytes in and out are the same file.
+"""What every format has: a name, its files, and a way to run them; float32 ONNX is the first.
 
 The others are a module each, here or in a plug-in, and import what only they need inside their
 methods.
@@ -165,23 +164,3 @@ class ConvertedFormat(Format, ABC):
     def package(self, module: str) -> Any:
         """An optional package. Raises DistillError that says what to install."""
         return extra_package(module, self.name, self.needs)
-
-
-class Uint8(OnnxFormat, ConvertedFormat):
-    """The float32 file with exporter.input=uint8_nhwc, beside one that takes something else: bytes,
-    as bitmaps of apps have them.
-
-    Rounding alone leaves 58.9 dB, 20 log10(255 √12).
-    """
-
-    name = "onnx_uint8"
-    endings = ("_uint8.onnx",)
-    least = (57.0, 50.0)
-
-    def forms(self, exporter: OnnxExporter) -> tuple[Form, Form]:
-        return Form("uint8", "nhwc"), Form("uint8", "nhwc")
-
-    def convert(self, source: ConversionSource, folder: Path) -> None:
-        model = source.exporter.export(source.folded)
-        file_model = self.in_forms(model, source.exporter, source.channels)
-        (folder / self.files[0]).write_bytes(file_model.SerializeToString())

@@ -16,7 +16,8 @@ from torch import Tensor
 
 from distill.core.arrays import over_white
 from distill.core.images import luma
-from distill.losses.pixels import SmoothL1, Sobel
+from distill.losses.smooth_l1 import SmoothL1
+from distill.losses.sobel import Sobel
 from distill.losses.term import LossTerm
 
 HALF = 2  # the first search is at half the resolution

@@ -1,4 +1,4 @@
-"""Teachers that compute nothing: the photo itself, or drawings that are there already."""
+"""Drawings that are there already as a teacher: an artist's, or another tool's."""
 
 from __future__ import annotations
 
@@ -12,18 +12,8 @@ from distill.core.files import home_path
 from distill.models.teachers.teacher import Teacher
 
 
-class Unchanged(Teacher):
-    """Photo to photo, of students that learn by what a photo shows."""
-
-    gives_activations = False
-
-    def forward(self, photo: Tensor) -> Tensor:
-        return photo
-
-
 class FolderTeacher(Teacher):
-    """The drawings in `folder`, an artist's or another tool's, each of the photo whose name it has,
-    whatever either's suffix.
+    """The drawings in `folder`, each of the photo whose name it has, whatever either's suffix.
 
     It computes nothing: the labelling pass looks for each photo's drawing by name. All folders have
     one fingerprint, so that drawings may be added and moved; a set remembers what each of its own

@@ -1,0 +1,16 @@
+"""`unchanged`: the photo itself, of students that learn by what a photo shows."""
+
+from __future__ import annotations
+
+from torch import Tensor
+
+from distill.models.teachers.teacher import Teacher
+
+
+class Unchanged(Teacher):
+    """Photo to photo."""
+
+    gives_activations = False
+
+    def forward(self, photo: Tensor) -> Tensor:
+        return photo
