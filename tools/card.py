@@ -15,12 +15,12 @@ from distill.config import compose, groups
 from distill.config.settings.networks import StyleSettings
 from distill.config.settings.training import Prepare, Train, source_of
 from distill.core.images import sheet, to_tensor
+from distill.core.report import markdown_table
 from distill.data.kinds import chosen
 from distill.data.photo_table import SIDES, read_rows
 from distill.data.photos import centre_square, demo_photos, read_photo
 from distill.data.terms import terms_of
 from distill.eval_fid.line_scores import by_kind
-from distill.eval_fid.run_scores import markdown
 from distill.eval_fid.whole_pictures import table
 from distill.models.build import load_teacher
 from distill.models.checkpoint import load_student
@@ -281,7 +281,7 @@ def picture_page(facts: Facts) -> str:
         f"Relative content and style losses of {facts['held out']['all']} held-out photos, as "
         "`distill.eval_fid` has them: as they are, the student's, and after 300 iterations on "
         "their own pixels.",
-        "\n".join(markdown(table)),
+        markdown_table(table),
         "## What it costs",
         _list(_cost(facts["cost"])),
         "## What still differs",
@@ -342,14 +342,14 @@ def _scores(name: str, facts: Facts) -> str:
 def _sizes(sizes: Facts) -> list[str]:
     """The table by long side, of a set that has whole pictures; their intervals are in the JSON."""
     title = "**Whole pictures by their long side**, as `distill.stylize` runs it and the file alone"
-    return [title, "\n".join(markdown(table(sizes)))] if sizes else []
+    return [title, markdown_table(table(sizes))] if sizes else []
 
 
 def _table(title: str, rows: Facts, facts: Facts, name: str) -> str:
     columns = list(dict.fromkeys(c for row in rows.values() for c in row))
     lines = [["", *columns]]
     lines += [[student, *(_figure(row.get(c)) for c in columns)] for student, row in rows.items()]
-    body = "\n".join(markdown(lines))
+    body = markdown_table(lines)
     return f"{title}, {facts['held out'][name]:,} pictures\n\n{body}"
 
 

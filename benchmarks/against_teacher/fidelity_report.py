@@ -17,8 +17,8 @@ from distill.core.arrays import save_png
 from distill.core.files import write_json, write_whole
 from distill.core.images import sheet, to_float
 from distill.core.process import cores
+from distill.core.report import markdown_table
 from distill.eval_fid.line_scores import INK, by_kind
-from distill.eval_fid.run_scores import markdown
 from distill.eval_fid.whole_pictures import table
 from distill.metrics.timing import load_average
 
@@ -47,7 +47,7 @@ class Table:
     rows: Sequence[Sequence[str]]
 
     def __str__(self) -> str:
-        return "\n".join([f"## {self.title}\n", *markdown([self.columns, *self.rows])]) + "\n"
+        return f"## {self.title}\n\n{markdown_table([self.columns, *self.rows])}\n"
 
 
 def machine() -> dict[str, object]:
