@@ -409,6 +409,23 @@ def test_the_picture_stays_in_view_while_it_is_adjusted(visit, width, height):
 
 
 @pytest.mark.slow
+def test_on_a_tablet_the_styles_are_whole_and_stay_where_they_are(visit):
+    """The settings below them scroll; a message comes below those."""
+    at = visit(viewport={"width": 820, "height": 900})
+    strip, first = at.page.locator("#styles"), at.page.locator("#styles .style").first
+    box, style = strip.bounding_box(), first.bounding_box()
+    assert style["height"] > 80
+    assert style["y"] + style["height"] <= box["y"] + box["height"]
+    assert style["x"] - box["x"] < 8
+    at.page.click("#save")
+    at.wait("document.getElementById('message').textContent !== ''")
+    assert first.bounding_box() == style
+    message = at.page.locator("#message").bounding_box()
+    assert message["y"] > style["y"] + style["height"]
+    assert message["y"] + message["height"] <= 900
+
+
+@pytest.mark.slow
 def test_on_a_phone_the_sheet_leaves_the_picture_in_view(visit):
     at = visit(viewport={"width": 390, "height": 844}, reduced_motion="reduce")
     at.page.click("#more")
