@@ -38,13 +38,6 @@ def test_an_export_and_its_scores_start_without_lightning():
     assert (done.stdout.strip(), done.returncode) == ("", 0)
 
 
-@pytest.mark.slow
-def test_a_typo_beside_a_flag_is_one_line_too(tmp_path):
-    done = distill("train", "--cfg", "job", "lrr=3", cwd=tmp_path)
-    assert done.returncode == 1
-    assert done.stderr.startswith("error: lrr: no such setting; did you mean lr?")
-
-
 @pytest.mark.campaign
 def test_no_photos_says_what_to_put_where(tmp_path):
     (tmp_path / "data/photos").mkdir(parents=True)

@@ -50,6 +50,13 @@ def test_a_command_says_it_in_one_line(capsys):
     assert capsys.readouterr().err.count("\n") == 1
 
 
+def test_a_typo_beside_a_flag_is_one_line_too(capsys):
+    assert run(train, "--cfg", "job", "lrr=3") == 1
+    error = capsys.readouterr().err
+    assert error.startswith("error: lrr: no such setting; did you mean lr?")
+    assert error.count("\n") == 1
+
+
 @pytest.mark.slow
 def test_a_sweep_over_a_setting_that_is_none_says_so(capsys):
     assert run(train, "-m", "los=l1,l1_sobel") == 1

@@ -179,29 +179,35 @@ def test_python_s_snippet_turns_photos_and_refuses_more_than_8_bits(tmp_path: Pa
 @pytest.mark.slow
 @pytest.mark.skipif(not (NODE_MODULES / "onnxruntime-web").is_dir(), reason="no web/node_modules")
 @of_one_student
-@pytest.mark.parametrize(("taken", "given"), ENDS)
-def test_javascript_s_snippet_by_onnxruntime_web(source, taken, given, tmp_path):
-    exporter = replace(source.exporter, size=SIDES, input=taken, output=given, opset=11)
-    made = Float32().in_forms(exporter.export(source.folded), exporter, 3)
-    onnx.save(made, tmp_path / "student.onnx")
+def test_javascript_s_snippet_of_every_form_by_onnxruntime_web(source, tmp_path):
+    plain = replace(source.exporter, size=SIDES, opset=11)
+    graph = plain.export(source.folded)
+    names = [str(number) for number in range(len(ENDS))]
+    for name, (taken, given) in zip(names, ENDS, strict=True):
+        exporter = replace(plain, input=taken, output=given)
+        made = Float32().in_forms(deepcopy(graph), exporter, 3)
+        onnx.save(made, tmp_path / f"{name}.onnx")
+        (tmp_path / f"{name}.mjs").write_text(snippets_of(Float32(), exporter, 3)["mjs"])
     (tmp_path / "node_modules").symlink_to(NODE_MODULES)
-    texts = snippets_of(Float32(), exporter, 3)
-    (tmp_path / "code.mjs").write_text(texts["mjs"])
     pixels = np.full((*SIDES, 4), 255, np.uint8)
     pixels[..., :3] = in_form(pictures(1).numpy(), "uint8_nhwc")[0]
     (tmp_path / "photo.raw").write_bytes(pixels.tobytes())
     (tmp_path / "main.mjs").write_text(
-        'import { open, stylize } from "./code.mjs";\n'
         'import { readFileSync, writeFileSync } from "node:fs";\n'
-        'const session = await open(readFileSync("student.onnx"));\n'
-        'writeFileSync("out.raw", await stylize(session, readFileSync("photo.raw")));\n'
+        "for (const name of process.argv.slice(2)) {\n"
+        "  const { open, stylize } = await import(`./${name}.mjs`);\n"
+        "  const session = await open(readFileSync(`${name}.onnx`));\n"
+        '  writeFileSync(`${name}.raw`, await stylize(session, readFileSync("photo.raw")));\n'
+        "}\n"
     )
     node = shutil.which("node")
     assert node is not None
-    subprocess.run([node, "main.mjs"], cwd=tmp_path, check=True, capture_output=True)
-    got = np.frombuffer((tmp_path / "out.raw").read_bytes(), np.uint8).reshape(*SIDES, 4)
-    assert np.abs(got[..., :3] - expected_bytes(source)).max() <= 1
-    assert (got[..., 3] == 255).all()
+    subprocess.run([node, "main.mjs", *names], cwd=tmp_path, check=True, capture_output=True)
+    for name, ends in zip(names, ENDS, strict=True):
+        got = np.frombuffer((tmp_path / f"{name}.raw").read_bytes(), np.uint8)
+        got = got.reshape(*SIDES, 4)
+        assert np.abs(got[..., :3] - expected_bytes(source)).max() <= 1, ends
+        assert (got[..., 3] == 255).all()
 
 
 @pytest.mark.slow

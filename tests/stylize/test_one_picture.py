@@ -4,8 +4,6 @@ The element and the page are compared in tests/distill_lens/browser (test_elemen
 test_full_size)."""
 
 import json
-import subprocess
-import sys
 from pathlib import Path
 
 import numpy as np
@@ -25,6 +23,7 @@ from distill.models.teachers.teacher import at_any_size
 from distill.runs.published_student import PublishedStudent
 from distill.stylize import __main__ as stylize
 from support.commands import run
+from support.export_trials import run_snippet
 
 
 @pytest.mark.slow
@@ -46,8 +45,8 @@ def test_snippet_file_command_and_api(name, size, here):
         model = Float32().in_forms(exporter.export(network), exporter, 3)
         onnx.save(model, file)
         snippet = snippets_of(Float32(kind), exporter, 3)["py"]
-        Path("snippet.py").write_text(snippet)
-        subprocess.run([sys.executable, "snippet.py", "photo.png", "out.png"], check=True)
+        Path("code.py").write_text(snippet)
+        run_snippet(Path())
         made[f"{kind}, snippet"] = np.asarray(Image.open("out.png"))
         if kind == "static":
             output = picture_call(open_session(model, 1))(values)[0].transpose(1, 2, 0)

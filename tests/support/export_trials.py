@@ -1,8 +1,10 @@
 """What exported files take and give, tried against the float network in PyTorch."""
 
+import runpy
 import shutil
 import subprocess
 import sys
+from contextlib import chdir
 from pathlib import Path
 from typing import get_args
 
@@ -74,9 +76,15 @@ def expected_bytes(source: ConversionSource) -> np.ndarray:
 def run_python(format_: Format, source: ConversionSource, folder: Path) -> np.ndarray:
     texts = snippets_of(format_, source.exporter, 3)
     (folder / "code.py").write_text(texts["py"])
-    command = [sys.executable, "code.py", "photo.png", "out.png"]
-    subprocess.run(command, cwd=folder, check=True)
+    run_snippet(folder)
     return np.asarray(Image.open(folder / "out.png"), float)
+
+
+def run_snippet(folder: Path) -> None:
+    """code.py as `python code.py photo.png out.png` there, in this process."""
+    with chdir(folder), pytest.MonkeyPatch.context() as patch:
+        patch.setattr(sys, "argv", ["code.py", "photo.png", "out.png"])
+        runpy.run_path("code.py", run_name="__main__")
 
 
 def run_cpp(code: str, header: str, call: str, link: list[str], folder: Path) -> np.ndarray:

@@ -71,9 +71,10 @@ def test_it_fits_the_screen(visit, language, width, height):
 
 @pytest.mark.slow
 def test_right_to_left_does_not_break_it(visit):
+    at = visit("?compare=1")
+    at.page.evaluate("document.documentElement.dir = 'rtl'")
     for width in (1280, 390):
-        at = visit("?compare=1", viewport={"width": width, "height": 800})
-        at.page.evaluate("document.documentElement.dir = 'rtl'")
+        at.page.set_viewport_size({"width": width, "height": 800})
         for view in ("photo", "sketch"):
             at.page.click(f"#view-{view}")
             assert at.page.evaluate("document.documentElement.scrollWidth") <= width
