@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -19,6 +20,7 @@ from distill_lens.settings import Lens
 from support.chromium_page import FLAGS, PATIENCE, READY, chromium, write_clip
 from support.onnx_networks import negative
 
+HERE = Path(__file__).parent
 # JSON would take seconds for so many numbers.
 LAST = """async () => {
   const pack = ({ buffer }) => new Promise((done) => {
@@ -32,6 +34,14 @@ LAST = """async () => {
 
 UNFOLDED = """addEventListener("DOMContentLoaded", () =>
   document.querySelectorAll(".group").forEach((group) => (group.open = true)));"""
+
+
+@pytest.hookimpl(tryfirst=True)  # before -m deselects
+def pytest_collection_modifyitems(items):
+    """What opens a browser is slow."""
+    for item in items:
+        if item.path.is_relative_to(HERE):
+            item.add_marker(pytest.mark.slow)
 
 
 @pytest.fixture(scope="session")

@@ -93,7 +93,6 @@ PHONES = [(390, 844), pytest.param(844, 390, marks=pytest.mark.campaign)]
 
 
 @pytest.mark.parametrize(("width", "height"), PHONES)
-@pytest.mark.slow
 def test_a_phones_tasks_by_keyboard_alone(visit, width, height):
     """A style, saving, the camera; the sheet takes the focus and gives it back."""
     size = {"width": width, "height": height}
@@ -141,7 +140,6 @@ def test_a_phones_tasks_by_keyboard_alone(visit, width, height):
 
 
 @pytest.mark.parametrize(("width", "height"), PHONES)
-@pytest.mark.slow
 def test_the_sheet_goes_with_the_finger_that_pulls_it(visit, width, height):
     at = visit(viewport={"width": width, "height": height}, reduced_motion="reduce")
     opened = "document.getElementById('sheet').open"
@@ -169,7 +167,6 @@ def test_the_sheet_goes_with_the_finger_that_pulls_it(visit, width, height):
 
 
 @pytest.mark.parametrize(("width", "height"), PHONES)
-@pytest.mark.slow
 def test_the_camera_fills_a_phones_screen_and_is_saved_so(visit, width, height):
     """What a phone shows of the camera is what it saves and freezes; a desktop shows all of it."""
     at = visit(viewport={"width": width, "height": height}, camera=True)
@@ -207,7 +204,6 @@ def test_the_edges_of_controls_are_seen(visit, scheme):
         assert {name: ratio for name, ratio in found.items() if ratio < 3} == {}
 
 
-@pytest.mark.slow
 def test_with_forced_colours_what_is_chosen_is_told(visit):
     at = visit(forced_colors="active")
     ground = "((id) => getComputedStyle(document.getElementById(id)).backgroundColor)"
@@ -226,7 +222,6 @@ def focused(at) -> str:
     return at.page.evaluate("document.activeElement.id || document.activeElement.name || ''")
 
 
-@pytest.mark.slow
 def test_toolbars_go_by_arrow_keys(visit):
     at = visit()
     at.page.focus("#camera")
@@ -244,7 +239,6 @@ def test_toolbars_go_by_arrow_keys(visit):
     assert focused(at) == "save"  # where one was before
 
 
-@pytest.mark.slow
 def test_the_focus_stays_in_a_toolbar_whose_button_goes(visit):
     at = visit()
     at.page.click("#view-sketch")
@@ -264,7 +258,6 @@ def test_what_is_no_control_has_no_tab_stop(still):
     assert set(stops) <= {"viewer", "divider", "paper", "camera", "eraser"}
 
 
-@pytest.mark.slow
 def test_on_a_phones_side_the_sheet_stands_beside_the_picture(visit):
     at = visit(viewport={"width": 844, "height": 390}, reduced_motion="reduce")
     at.page.click("#more")
@@ -286,7 +279,6 @@ def test_on_a_phones_side_the_sheet_stands_beside_the_picture(visit):
     )
 
 
-@pytest.mark.slow
 def test_on_a_phone_sketch_tools_fill_their_rows(visit):
     at = visit(viewport={"width": 390, "height": 844})
     at.page.click("#view-sketch")

@@ -68,7 +68,6 @@ def flowing(visit, script=TRACKS):
     return at
 
 
-@pytest.mark.slow
 def test_it_is_off_in_a_hidden_tab_and_comes_back(visit):
     at = flowing(visit)
     hide(at, True)
@@ -79,7 +78,6 @@ def test_it_is_off_in_a_hidden_tab_and_comes_back(visit):
     assert at.page.evaluate("tracks.filter((each) => each.readyState === 'live').length") == 1
 
 
-@pytest.mark.slow
 def test_it_is_off_where_its_picture_cannot_be_played(visit):
     at = visit(script=NO_PLAY, camera=True)
     at.wait(OFF)
@@ -104,7 +102,6 @@ def test_a_permission_after_leaving_turns_nothing_on(visit, left):
     assert at.page.evaluate("document.getElementById('message').textContent") == ""
 
 
-@pytest.mark.slow
 def test_a_late_permission_does_not_replace_a_picture(visit):
     at = visit(script=LATE, camera=True)
     at.wait("document.getElementById('camera').textContent.trim() === 'Stop'")
@@ -116,7 +113,6 @@ def test_a_late_permission_does_not_replace_a_picture(visit):
     assert at.page.evaluate(IDLE)
 
 
-@pytest.mark.slow
 def test_stop_shows_what_was_there_before(visit):
     at = visit(script=TRACKS)
     at.page.context.grant_permissions(["camera"])
@@ -131,7 +127,6 @@ def test_stop_shows_what_was_there_before(visit):
     assert at.page.get_attribute("#mirror", "aria-pressed") == "true"
 
 
-@pytest.mark.slow
 def test_a_lost_camera_leaves_the_view_and_shows_what_was_there_before(visit):
     at = visit(script=TRACKS)
     at.page.context.grant_permissions(["camera"])
@@ -159,7 +154,6 @@ def test_a_frozen_camera_is_said_and_tried_again(visit):
     assert not at.page.evaluate(IDLE)
 
 
-@pytest.mark.slow
 def test_a_muted_camera_is_said_until_frames_come(visit):
     at = flowing(visit, FREEZING)
     # In one go: the next frame takes the line back.
@@ -171,7 +165,6 @@ def test_a_muted_camera_is_said_until_frames_come(visit):
     assert at.page.evaluate("tracks.length") == 1
 
 
-@pytest.mark.slow
 def test_it_stops_where_the_server_has_gone(visit):
     at = flowing(visit)
     at.page.context.set_offline(True)
@@ -180,7 +173,6 @@ def test_it_stops_where_the_server_has_gone(visit):
     at.wait(IDLE)
 
 
-@pytest.mark.slow
 def test_a_frozen_frame_is_a_picture_that_is_saved_at_the_cameras_size(visit):
     at = flowing(visit)
     at.page.focus("#camera")

@@ -48,7 +48,6 @@ def off(found: np.ndarray, picture: Image.Image) -> int:
     return int(np.abs(found - wanted).max())
 
 
-@pytest.mark.slow
 def test_what_is_seen_is_cropped_turned_saved_kept_and_taken_back(visit):
     at = visit("?compare=0&strokes=fine")
     picture = photo()
@@ -88,7 +87,6 @@ def test_what_is_seen_is_cropped_turned_saved_kept_and_taken_back(visit):
     assert at.page.is_disabled("#undo-edit")
 
 
-@pytest.mark.slow
 def test_undo_goes_back_to_the_picture_before(visit):
     at = visit("?compare=0")
     show(at, Image.new("RGB", (90, 60)))
@@ -100,7 +98,6 @@ def test_undo_goes_back_to_the_picture_before(visit):
     assert "1280 × 595" in at.text("save-gives")
 
 
-@pytest.mark.slow
 def test_wheel_and_fingers_keep_what_lies_below_them(visit):
     at = visit("?compare=1")
     show(at, Image.new("RGB", SIZE, (200, 40, 40)))
@@ -135,7 +132,6 @@ def test_wheel_and_fingers_keep_what_lies_below_them(visit):
         )
 
 
-@pytest.mark.slow
 def test_a_wall_has_the_photo_and_every_style(visit):
     at = visit("?compare=0")
     colour = (200, 100, 40)
@@ -154,7 +150,6 @@ def test_a_wall_has_the_photo_and_every_style(visit):
     assert np.abs(middles[3] - negative).max() <= 1
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     ("button", "size"),
     [

@@ -222,7 +222,6 @@ def stylised(photo: np.ndarray, path: Path) -> np.ndarray:
     return 255 * picture_call(session)(planes)[0].transpose(1, 2, 0)
 
 
-@pytest.mark.slow
 def test_a_file_as_it_was_exported_takes_any_size(tab, site):
     at = tab(lens("exported.onnx", "wide.png", 'size="128"'))
     at.once()
@@ -230,7 +229,6 @@ def test_a_file_as_it_was_exported_takes_any_size(tab, site):
     assert np.abs(at.canvas() - stylised(photo, zoo.find("hayao"))).max() <= SHADE
 
 
-@pytest.mark.slow
 def test_a_student_is_told_the_whole_picture(tab, site):
     at = tab(lens("told.onnx"))
     at.once()
@@ -244,7 +242,6 @@ def test_a_student_is_told_the_whole_picture(tab, site):
     assert np.abs(at.canvas() - expected).max() <= SHADE
 
 
-@pytest.mark.slow
 def test_a_network_of_one_size_keeps_it(tab):
     at = tab(lens("stiff.onnx", more='size="256"'))
     at.once()
@@ -252,7 +249,6 @@ def test_a_network_of_one_size_keeps_it(tab):
     assert at.canvas().shape == (256, 256, 3)  # enlarged to the photo's pixels
 
 
-@pytest.mark.slow
 def test_two_on_a_page_do_not_know_of_each_other(tab, site):
     other = (
         '<distill-lens id="b" src="embed/hayao.onnx" picture="wide.png" size="128"></distill-lens>'
@@ -268,7 +264,6 @@ def test_two_on_a_page_do_not_know_of_each_other(tab, site):
     at.draws("lens.mirror = true")
 
 
-@pytest.mark.slow
 def test_attributes_change_what_is_shown(tab, site):
     at = tab(lens(more='size="256"'))
     at.once()
@@ -302,7 +297,6 @@ def test_attributes_change_what_is_shown(tab, site):
     ]
 
 
-@pytest.mark.slow
 def test_a_part_alone_is_drawn_by_a_student_that_is_told(tab, site):
     """People, and then the background, at half strength; the rest stays the photo."""
     at = tab(lens("told.onnx", "large.png", 'size="256" parts="people"'))
@@ -320,7 +314,6 @@ def test_a_part_alone_is_drawn_by_a_student_that_is_told(tab, site):
     assert at.inner("{ lens.setAttribute('parts', 'hands'); return lens.parts; }") == "everything"
 
 
-@pytest.mark.slow
 def test_the_machine_chooses_the_size_where_it_may(tab):
     at = tab(lens(picture="large.png", more='size="auto"'))
     at.wait("widths.includes(480)")  # all that the picture has
@@ -330,7 +323,6 @@ def test_the_machine_chooses_the_size_where_it_may(tab):
     assert at.page.evaluate("widths.slice(-2)") == [256, 256]  # which has no more pixels
 
 
-@pytest.mark.slow
 def test_what_was_set_before_the_module_came_counts(tab):
     at = tab(lens(), module="late.js")
     at.page.evaluate("Object.assign(document.getElementById('a'), { compare: true, size: 128 })")
@@ -351,7 +343,6 @@ WRONG = {
 ERRORS = "told.filter(([, type]) => type === 'error')"
 
 
-@pytest.mark.slow
 def test_what_does_not_come_is_said_and_leaves_the_one_before_at_work(tab):
     at = tab(lens())
     at.once()
@@ -366,7 +357,6 @@ def test_what_does_not_come_is_said_and_leaves_the_one_before_at_work(tab):
     assert at.page.evaluate("widths") == [256, 128]
 
 
-@pytest.mark.slow
 def test_files_are_opened_and_the_stylised_picture_is_saved(tab, site):
     at = tab('<distill-lens id="a" src="embed/negative.onnx" compare></distill-lens>')
     at.once(kind="ready")
@@ -425,7 +415,6 @@ def test_the_camera_starts_by_its_button_and_nothing_is_left_of_it(tab):
     assert at.page.evaluate("workers") == 1
 
 
-@pytest.mark.slow
 def test_a_camera_that_is_refused_is_told(browser, tab):
     at = tab(lens(more="camera"))
     at.page.context.clear_permissions()
@@ -436,7 +425,6 @@ def test_a_camera_that_is_refused_is_told(browser, tab):
     assert at.page.inner_text("button") == "Camera"
 
 
-@pytest.mark.slow
 def test_it_is_used_by_keyboard(tab):
     at = tab(lens(more="camera compare"))
     at.once()
@@ -489,7 +477,6 @@ def package(site, tmp_path_factory):
     return folder
 
 
-@pytest.mark.slow
 def test_its_code_is_small(package):
     code = {name: (package / name).read_bytes() for name in ("index.js", "worker.js")}
     assert sum(len(gzip.compress(each, 9)) for each in code.values()) <= 31_000
@@ -504,7 +491,6 @@ def npm(*words: str, cwd: Path) -> str:
     return done.stdout
 
 
-@pytest.mark.slow
 def test_the_package_carries_code_types_and_words_and_no_runtime(package):
     import distill
 
@@ -540,7 +526,6 @@ export { blob };
 """
 
 
-@pytest.mark.slow
 def test_its_types_are_right_for_who_uses_them(package, tmp_path):
     tsc = webpage.SOURCES / "node_modules" / "typescript" / "bin" / "tsc"
     if not tsc.is_file():
@@ -586,7 +571,6 @@ def modules(package, tmp_path):
     return made
 
 
-@pytest.mark.slow
 def test_a_page_of_each_framework_compiles(modules):
     pages = {f"{name}.tsx": name for name in ("react", "preact", "vue")}
     for page, framework in pages.items():
@@ -600,7 +584,6 @@ def test_a_page_of_each_framework_compiles(modules):
     assert (done.returncode, done.stdout) == (0, "")
 
 
-@pytest.mark.slow
 def test_a_page_of_svelte_compiles(modules):
     """By Svelte's compiler, its template's types by svelte-check."""
     (modules.parent / "tsconfig.json").write_text(json.dumps(SAID))
@@ -618,7 +601,6 @@ def test_a_page_of_svelte_compiles(modules):
     assert "<distill-lens" in made.stdout, made.stderr
 
 
-@pytest.mark.slow
 def test_a_server_that_renders_pages_imports_it_in_vain(package):
     if shutil.which("node") is None:
         pytest.skip("no node")
@@ -628,7 +610,6 @@ def test_a_server_that_renders_pages_imports_it_in_vain(package):
     assert (done.stdout, done.returncode) == ("function\n", 0), done.stderr
 
 
-@pytest.mark.slow
 def test_a_page_of_vite_draws_with_the_packed_package(package, site, tmp_path, browser):
     """As npm packs it, bundled, from any host; a part alone too."""
     vite = webpage.SOURCES / "node_modules" / "vite" / "bin" / "vite.js"

@@ -46,7 +46,6 @@ def card_browser(playwright):
     return playwright.chromium.launch(executable_path=chromium(), args=[*flags, *emulated])
 
 
-@pytest.mark.slow
 def test_a_picture_is_enlarged_as_the_guided_filter_does(visit):
     """To the photo's own pixels, of which the screen has more; mirrored too."""
     at = visit("?compare=0&style=hayao", size=128)
@@ -65,7 +64,6 @@ def test_a_picture_is_enlarged_as_the_guided_filter_does(visit):
         assert (found[..., 3] == 255).all()
 
 
-@pytest.mark.slow
 def test_lines_that_the_luma_does_not_tell_stay(visit):
     """Red on green of the same luma: no function of that has them, nor their negative."""
     photo = np.zeros((256, 256, 3), np.uint8)
@@ -108,7 +106,6 @@ def test_a_card_does_the_same(visit, playwright):
     browser.close()
 
 
-@pytest.mark.slow
 def test_frames_keep_the_cameras_edges_without_halos(visit, playwright, tmp_path):
     """128 pixels of the network over 640: black beside white, five pixels from one to the other."""
     scene = Image.new("RGB", (640, 480), "black")

@@ -82,7 +82,6 @@ def test_the_network_comes_once_and_only_where_it_is_wanted(visit):
     assert len(asked) == 1
 
 
-@pytest.mark.slow
 def test_faces_under_the_camera(visit):
     at = visit("?compare=0&size=256&draw=faces", camera=True)  # a slow machine's choice is 48
     at.wait("document.getElementById('meter').textContent.includes('FPS')")
@@ -109,7 +108,7 @@ def large() -> np.ndarray:
     [
         pytest.param(astronaut, "feathered", marks=pytest.mark.campaign),
         pytest.param(side_by_side, "feathered", marks=pytest.mark.campaign),
-        pytest.param(side_by_side, "poisson", marks=pytest.mark.slow),
+        (side_by_side, "poisson"),
         pytest.param(large, "poisson", marks=pytest.mark.campaign),
     ],
 )
@@ -174,7 +173,6 @@ CLOCK = """{
 TELL = "new BroadcastChannel('clock').postMessage(0.01)"
 
 
-@pytest.mark.slow
 def test_faces_by_themselves_are_left_out_where_there_is_no_time(visit):
     """And come back by themselves once there is."""
 
@@ -200,7 +198,6 @@ def test_faces_by_themselves_are_left_out_where_there_is_no_time(visit):
     assert at.page.is_checked("#apart")
 
 
-@pytest.mark.slow
 def test_a_picture_without_a_face_by_itself_says_so(visit):
     at = visit()
     show(at, Image.fromarray(coffee()))

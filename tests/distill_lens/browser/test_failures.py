@@ -49,7 +49,6 @@ def test_a_missing_part_is_named_and_asked_for_again(visit, part):
     assert own_noise(at, "ort-wasm", "negative-") == []
 
 
-@pytest.mark.slow
 def test_the_camera_goes_on_while_a_style_comes(visit):
     at = visit(camera=True)
     held: list = []
@@ -62,7 +61,6 @@ def test_the_camera_goes_on_while_a_style_comes(visit):
     at.wait("document.getElementById('tag').textContent === 'hayao'")
 
 
-@pytest.mark.slow
 def test_a_sketch_is_saved_only_once_its_picture_is_there(visit):
     at = visit()
     held: list = []
@@ -84,7 +82,6 @@ def test_without_javascript_the_page_says_so(browser, address):
     context.close()
 
 
-@pytest.mark.slow
 def test_an_opened_network_becomes_a_style(visit, tmp_path):
     at = visit()
     negative(side=32, reshaped=True).save(str(tmp_path / "mine.onnx"))
@@ -99,7 +96,6 @@ def test_an_opened_network_becomes_a_style(visit, tmp_path):
     at.wait("document.getElementById('tag').textContent === 'mine 2'")
 
 
-@pytest.mark.slow
 def test_a_network_that_cannot_be_a_style_is_told_why(visit, tmp_path):
     at = visit()
     value = lambda name, shape: helper.make_tensor_value_info(name, TensorProto.FLOAT, shape)  # noqa: E731

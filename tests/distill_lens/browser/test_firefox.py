@@ -13,7 +13,6 @@ from distill_lens.settings import Lens
 from support.chromium_page import READY, canvas, encoded
 from support.firefox_page import FirefoxPage, firefox, opened
 
-pytestmark = pytest.mark.slow
 LAST = """distill.last().then(({ width, height, input, output }) => ({
   size: [height, width], input: [...input], output: [...output] }))"""
 

@@ -48,7 +48,6 @@ def test_it_is_what_stylize_draws_in_tiles(visit, size):
     assert at.text("message") == f"The picture is saved at {width} × {height}."
 
 
-@pytest.mark.slow
 def test_both_kinds_of_strokes_are_seen_before(visit):
     at = visit("?compare=0")
     show(at, halves((2000, 1500)))
@@ -60,7 +59,6 @@ def test_both_kinds_of_strokes_are_seen_before(visit):
     assert at.page.is_hidden("#strokes-both")  # there is no more than what is shown
 
 
-@pytest.mark.slow
 def test_a_network_of_one_size_says_what_it_gives(visit):
     at = visit("?compare=0")
     draw(at, "stiff")
@@ -83,7 +81,6 @@ def halves(size: tuple[int, int]) -> Image.Image:
     return picture
 
 
-@pytest.mark.slow
 def test_it_is_looked_at_as_on_the_screen(visit):
     at = visit("?strength=0.5&beside=1&strokes=fine")
     show(at, halves((1500, 900)))
@@ -98,7 +95,6 @@ def test_it_is_looked_at_as_on_the_screen(visit):
 
 
 @pytest.mark.parametrize("way", ["", "&format=jpeg"])
-@pytest.mark.slow
 def test_what_is_see_through_stays_so(visit, way):
     """And is white to the network, as distill.stylize has it: PNG, whatever is set."""
     at = visit(f"?compare=0&strokes=fine{way}")
@@ -122,7 +118,6 @@ MORE = [pytest.param(s, marks=pytest.mark.campaign) for s in ((512, 512), (500, 
 
 
 @pytest.mark.parametrize("size", SIZES + MORE)
-@pytest.mark.slow
 def test_a_picture_is_saved_at_its_own_size_as_stylize_draws_it(visit, size):
     """Whatever its sides, with nothing picked: the network's padding is cut off."""
     at = visit("?compare=0", size="")
@@ -142,7 +137,6 @@ def test_a_picture_is_saved_at_its_own_size_as_stylize_draws_it(visit, size):
     assert at.text("message") == "The picture is saved at {} × {}.".format(*size)
 
 
-@pytest.mark.slow
 def test_a_frozen_camera_is_saved_at_its_own_size(visit):
     at = visit("?compare=0", camera=True, size="")
     at.wait("!document.getElementById('freeze').hidden")
@@ -167,7 +161,6 @@ Worker.prototype.postMessage = function (message, transfer) {
 """
 
 
-@pytest.mark.slow
 def test_the_page_goes_on_meanwhile(visit):
     at = visit("?compare=0&strokes=fine", script=HELD)
     show(at, halves((3000, 1500)))
@@ -198,7 +191,6 @@ def test_more_than_a_browser_draws_is_saved_smaller(visit):
     assert at.text("message") == f"The picture is saved at {width} × {height}."
 
 
-@pytest.mark.slow
 def test_why_it_was_not_drawn_is_said(visit):
     script = (
         "createImageBitmap = ((make) => (what, ...how) => window.broken && what instanceof Blob"

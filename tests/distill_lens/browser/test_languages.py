@@ -38,7 +38,6 @@ def test_nothing_is_left_in_english(visit, language):
     assert at.page.get_attribute("aside", "aria-label") == LANGUAGES[language]
 
 
-@pytest.mark.slow
 def test_terms_are_in_the_language_too(visit):
     wanted = "Bedingungen von hayao: kommerzielle Nutzung nicht erlaubt (AnimeGANv2: nur für "
     wanted += "Forschung und nicht kommerzielle Nutzung frei; öffentliche Sammlungen, einige davon "
@@ -69,7 +68,6 @@ def test_it_fits_the_screen(visit, language, width, height):
         assert at.page.evaluate(CLIPPED) == []
 
 
-@pytest.mark.slow
 def test_right_to_left_does_not_break_it(visit):
     at = visit("?compare=1")
     at.page.evaluate("document.documentElement.dir = 'rtl'")

@@ -27,7 +27,6 @@ class Held:
             route.continue_()
 
 
-@pytest.mark.slow
 def test_the_runtime_and_the_student_come_side_by_side(visit):
     runtime, student = Held(), Held()
     at = visit(ready=False, routes={"**/ort-wasm*.wasm*": runtime, "**/students/*.onnx": student})
@@ -57,7 +56,6 @@ def test_the_photo_is_there_at_once_and_nothing_to_save(visit, camera):
     assert at.page.evaluate("getComputedStyle(photo).clipPath") != "none"
 
 
-@pytest.mark.slow
 def test_the_bar_tells_bytes(visit, monkeypatch):
     """Half of the runtime, as it travels, and no more until it is let go."""
     half, rest = threading.Event(), threading.Event()

@@ -72,7 +72,6 @@ def all_kept(at, folder):
     at.wait_here(lambda: any(".wasm" in name for name in at.page.evaluate(KEPT)))
 
 
-@pytest.mark.slow
 def test_a_static_build_works_on_a_plain_host_and_without_one(come, tmp_path):
     negative().save(str(tmp_path / "negative.onnx"))
     site = tmp_path / "site"
@@ -89,7 +88,6 @@ def test_a_static_build_works_on_a_plain_host_and_without_one(come, tmp_path):
     at.noise.clear()  # what the browser itself says of a server that has gone
 
 
-@pytest.mark.slow
 def test_what_few_visitors_want_is_kept_from_the_first_visit_on(come, folder):
     """The networks that find people and faces, and stickers: Wear works without a network."""
     networks = [*folder.glob("page/selfie_*.onnx"), *folder.glob("page/blazeface_*.onnx")]
@@ -142,7 +140,6 @@ def test_a_new_version_is_there_at_once_and_says_so(come, folder, tmp_path):
     at.noise.clear()
 
 
-@pytest.mark.slow
 def test_it_can_be_installed(visit, address):
     at = visit()
     link = at.page.get_attribute("link[rel=manifest]", "href")

@@ -37,7 +37,6 @@ def clipboard(at):
 
 
 @pytest.mark.parametrize("how", ["button", "keys"])
-@pytest.mark.slow
 def test_a_copied_picture_is_nearly_the_saved_one(visit, how):
     """As it is shown: what fills it up to the network's sides lies around it, and not below."""
     at = visit(permissions=["clipboard-read", "clipboard-write"], size="")
@@ -49,7 +48,6 @@ def test_a_copied_picture_is_nearly_the_saved_one(visit, how):
     assert np.abs(copied - saved).mean() < 4
 
 
-@pytest.mark.slow
 def test_marked_text_is_copied_as_text(visit):
     at = visit(permissions=["clipboard-read", "clipboard-write"])
     at.settle()
@@ -58,7 +56,6 @@ def test_marked_text_is_copied_as_text(visit):
     assert at.page.evaluate("navigator.clipboard.readText()") == "Style"
 
 
-@pytest.mark.slow
 def test_phones_share_and_need_no_clipboard(visit):
     at = visit(script=SHARING)
     assert not at.page.is_visible("#copy")
@@ -89,7 +86,6 @@ def film(at, frames=12):
         return name, pictures, len(video.streams.audio)
 
 
-@pytest.mark.slow
 def test_a_film_shows_what_the_page_showed(visit):
     at = visit("?compare=0", permissions=MICROPHONE)
     name, pictures, sounds = film(at)
@@ -108,14 +104,12 @@ def test_a_film_shows_what_the_page_showed(visit):
     assert abs(photo.mean() - output.mean()) > 0.1
 
 
-@pytest.mark.slow
 def test_a_film_without_a_microphone_is_silent_and_says_so(visit):
     at = visit(camera=True)
     assert film(at)[2] == 0
     assert at.text("message").startswith("The film has no sound")
 
 
-@pytest.mark.slow
 def test_no_microphone_is_asked_for_where_no_sound_is_wanted(visit):
     ask = """
     const ask = navigator.mediaDevices.getUserMedia.bind(navigator.mediaDevices);
@@ -132,7 +126,6 @@ def test_no_microphone_is_asked_for_where_no_sound_is_wanted(visit):
     assert at.text("message") == ""
 
 
-@pytest.mark.slow
 def test_a_film_ends_with_its_camera_and_is_not_lost(visit):
     at = visit(permissions=MICROPHONE)
     at.wait("!document.getElementById('record').hidden")

@@ -55,7 +55,6 @@ def shown(at) -> list[str]:
         ([1, SIDE, SIDE, 3], 255.0, ["0,255", "0,255", "rgb", "nhwc"]),
     ],
 )
-@pytest.mark.slow
 def test_ranges_and_layout_are_found_and_shown(visit, shape, white, found):
     at = visit()
     open_network(at, inverse(shape, white))
@@ -67,7 +66,6 @@ def test_ranges_and_layout_are_found_and_shown(visit, shape, white, found):
     assert at.page.is_hidden("#own")
 
 
-@pytest.mark.slow
 def test_one_channel_is_shown_as_grey(visit):
     mean = [helper.make_node("ReduceMean", ["x"], ["y"], axes=[1])]
     at = visit()
@@ -78,7 +76,6 @@ def test_one_channel_is_shown_as_grey(visit):
     assert shown(at) == OURS  # a matte is not like its photo, by which other ranges are found
 
 
-@pytest.mark.slow
 def test_an_export_says_its_ranges_itself(visit):
     model = onnx.load_from_string(inverse([1, 3, SIDE, SIDE], 255.0))
     about = {end: {"range": [0, 255]} for end in ("input", "output")}
@@ -89,7 +86,6 @@ def test_an_export_says_its_ranges_itself(visit):
     assert np.abs(output - (1 - photo)).max() < 1e-5
 
 
-@pytest.mark.slow
 def test_white_box_cartoonization_comes_out_right(visit, assets):
     """From -1 to 1, in and out, as its authors have it."""
     path = assets / "teachers/whitebox_cartoon.onnx"
@@ -102,7 +98,6 @@ def test_white_box_cartoonization_comes_out_right(visit, assets):
     assert np.abs(output - (wanted + 1) / 2).max() < 2 / 255
 
 
-@pytest.mark.slow
 def test_what_photographs_do_not_tell_is_asked(visit):
     at = visit()
     double = [helper.make_node("Mul", ["x", "factor"], ["y"])]
@@ -149,7 +144,6 @@ def of_any_size(most: int = 100) -> bytes:
 
 
 @pytest.mark.parametrize(("most", "side", "said"), [(100, 960, ""), (25, 480, "at 960")])
-@pytest.mark.slow
 def test_a_picture_fills_the_screen_or_half_of_what_does_not_go(visit, most, side, said):
     """After a draft, as by the shipped students; where memory ends, or such, smaller."""
     at = visit("?compare=0&size=auto", viewport={"width": 1400, "height": 1100})

@@ -121,7 +121,6 @@ def test_nothing_of_a_picture_is_cut(visit, size, style):
 
 
 @pytest.mark.parametrize("way", ["drop", "paste"])
-@pytest.mark.slow
 def test_pictures_come_by_drop_and_paste(visit, way):
     at = visit()
     kind = {"drop": "DragEvent", "paste": "ClipboardEvent"}[way]
@@ -136,7 +135,6 @@ def test_pictures_come_by_drop_and_paste(visit, way):
     at.wait("distill.last().then((l) => l.input[64 * 64 + 2080] === 1 && l.input[2080] === 0)")
 
 
-@pytest.mark.slow
 def test_the_old_picture_is_not_drawn_again_while_a_new_one_is_read(visit):
     script = (
         "createImageBitmap = ((make) => async (what, ...how) => {"
@@ -156,7 +154,6 @@ def test_the_old_picture_is_not_drawn_again_while_a_new_one_is_read(visit):
     assert (at.last()[0][0, 1] == 1).all()
 
 
-@pytest.mark.slow
 def test_no_picture_is_said_and_the_old_one_stays(visit):
     at = visit()
     before, _ = at.last()
@@ -166,7 +163,6 @@ def test_no_picture_is_said_and_the_old_one_stays(visit):
     assert np.array_equal(at.last()[0], before)
 
 
-@pytest.mark.slow
 def test_the_divider_moves_by_mouse_and_keys(visit):
     at = visit()
     divider, box = at.page.locator("#divider"), at.page.locator("#viewer").bounding_box()
@@ -209,7 +205,6 @@ def saved_jpeg(at) -> tuple[Image.Image, int]:
     return Image.open(io.BytesIO(content)), len(content)
 
 
-@pytest.mark.slow
 def test_a_picture_is_saved_as_jpeg_of_the_quality_that_is_set(visit):
     """JPEG, and no photo beside it, where nothing else was set; by keyboard alone."""
     at = visit("?format=")
@@ -249,7 +244,6 @@ def test_why_there_is_no_camera(visit, script):
     assert at.page.evaluate("document.getElementById('message').textContent") == ""
 
 
-@pytest.mark.slow
 def test_a_student_that_does_not_arrive_leaves_the_earlier_one_at_work(visit):
     at = visit(camera=True)
     at.wait("document.getElementById('meter').textContent.includes('FPS')")
@@ -271,7 +265,6 @@ def test_a_student_that_does_not_arrive_leaves_the_earlier_one_at_work(visit):
     at.noise.clear()
 
 
-@pytest.mark.slow
 def test_a_message_is_seen_on_a_small_screen(visit):
     at = visit(viewport={"width": 844, "height": 390})
     at.page.click("#camera")
@@ -286,7 +279,6 @@ def test_the_speed_is_not_read_aloud_all_the_time(still):
         assert still.page.get_attribute(f"#{meter}", "aria-live") == "off"
 
 
-@pytest.mark.slow
 def test_where_it_runs_and_how_fast_is_behind_an_i(visit):
     at = visit(viewport={"width": 360, "height": 640})
     assert not at.page.is_visible("#backend")
@@ -308,7 +300,6 @@ SMALL = """[...document.querySelectorAll(
 
 @pytest.mark.parametrize("camera", [pytest.param(False, marks=pytest.mark.campaign), True])
 @pytest.mark.parametrize(("width", "height"), [(390, 844), (844, 390)])
-@pytest.mark.slow
 def test_all_that_is_touched_is_as_high_as_a_finger(visit, width, height, camera):
     at = visit(camera=camera, viewport={"width": width, "height": height})
     if camera:
@@ -323,7 +314,6 @@ def test_all_that_is_touched_is_as_high_as_a_finger(visit, width, height, camera
     assert at.page.evaluate(SMALL) == []
 
 
-@pytest.mark.slow
 def test_many_styles_are_pushed_aside_on_a_phone(visit):
     many = """const read = JSON.parse;
     JSON.parse = (text) => {
@@ -350,7 +340,6 @@ def test_many_styles_are_pushed_aside_on_a_phone(visit):
     assert last["x"] + last["width"] <= 391  # it has come into view
 
 
-@pytest.mark.slow
 def test_everything_is_reached_by_keyboard(visit):
     at = visit()
     reached = []
@@ -364,7 +353,6 @@ def test_everything_is_reached_by_keyboard(visit):
     at.wait("document.getElementById('tag').textContent === 'hayao'")
 
 
-@pytest.mark.slow
 def test_hosts_without_the_headers_get_one_thread_and_are_told_why(visit, folder):
     class Quiet(SimpleHTTPRequestHandler):
         def log_message(self, *_args):
@@ -380,13 +368,7 @@ def test_hosts_without_the_headers_get_one_thread_and_are_told_why(visit, folder
     server.server_close()
 
 
-SCREENS = [
-    (1440, 900),
-    *(
-        pytest.param(*each, marks=pytest.mark.slow)
-        for each in ((2560, 1440), (1000, 700), (700, 900))
-    ),
-]
+SCREENS = [(1440, 900), (2560, 1440), (1000, 700), (700, 900)]
 
 
 @pytest.mark.parametrize(("width", "height"), SCREENS)
@@ -408,7 +390,6 @@ def test_the_picture_stays_in_view_while_it_is_adjusted(visit, width, height):
     assert at.page.evaluate(one_row) == 1
 
 
-@pytest.mark.slow
 def test_on_a_tablet_the_styles_are_whole_and_stay_where_they_are(visit):
     """The settings below them scroll; a message comes below those."""
     at = visit(viewport={"width": 820, "height": 900})
@@ -425,7 +406,6 @@ def test_on_a_tablet_the_styles_are_whole_and_stay_where_they_are(visit):
     assert message["y"] + message["height"] <= 900
 
 
-@pytest.mark.slow
 def test_on_a_phone_the_sheet_leaves_the_picture_in_view(visit):
     at = visit(viewport={"width": 390, "height": 844}, reduced_motion="reduce")
     at.page.click("#more")
@@ -434,7 +414,6 @@ def test_on_a_phone_the_sheet_leaves_the_picture_in_view(visit):
     assert viewer["y"] + viewer["height"] <= sheet["y"]
 
 
-@pytest.mark.slow
 def test_who_holds_the_picture_sees_the_photo(visit):
     at = visit("?compare=0")
     show(at, halves())
@@ -446,7 +425,6 @@ def test_who_holds_the_picture_sees_the_photo(visit):
     assert at.page.evaluate(seen) == "visible"
 
 
-@pytest.mark.slow
 def test_thumbnails_show_the_users_own_picture(visit):
     """Drawn by each style in turn, of the picture that is shown now."""
     at = visit(thumbnails=True)

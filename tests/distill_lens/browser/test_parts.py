@@ -22,7 +22,6 @@ BROKEN = {
 }
 
 
-@pytest.mark.slow
 def test_an_unknown_part_of_a_link_is_everything(visit):
     assert visit("?draw=hands").page.input_value("#draw") == "everything"
 

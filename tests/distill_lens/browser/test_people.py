@@ -12,7 +12,6 @@ from support.parts_page import CUT, GONE, SAID, draw, negated, opacity, saved
 NETWORK = "**/page/selfie_segmentation-*.onnx"
 
 
-@pytest.mark.slow
 def test_the_edge_is_soft_and_mediapipes(visit):
     at, _ = negated(visit, "people", astronaut())
     opaque = opacity(at)
@@ -46,7 +45,6 @@ def test_parts_go_with_strength_divider_mirror_and_resolution(visit):
     assert np.abs(found - photo)[sure].mean() > 60
 
 
-@pytest.mark.slow
 def test_one_failure_does_not_forget_what_was_set_before(visit):
     at = visit()
     draw(at, "people")
@@ -58,7 +56,6 @@ def test_one_failure_does_not_forget_what_was_set_before(visit):
     at.noise.clear()
 
 
-@pytest.mark.slow
 def test_the_camera_goes_on_while_the_network_comes(visit):
     held: list = []
     routes = {NETWORK: lambda route: held.append(route)}
@@ -104,7 +101,6 @@ def edges(picture: np.ndarray, where: np.ndarray) -> float:
         ),
     ],
 )
-@pytest.mark.slow
 def test_another_background_stands_behind_all_that_is_drawn(visit, query, full):
     at = visit(f"?compare=0&size=256&colour=%23204080{query}")
     show(at, Image.fromarray(astronaut()).resize((512 * (1 + full),) * 2))
@@ -129,7 +125,6 @@ def test_another_background_stands_behind_all_that_is_drawn(visit, query, full):
     assert np.array_equal(saved(at), plain)
 
 
-@pytest.mark.slow
 def test_what_is_see_through_is_saved_as_png(visit):
     at = visit("?compare=0&size=256&format=jpeg")
     show(at, Image.fromarray(astronaut()))
@@ -144,7 +139,6 @@ def test_what_is_see_through_is_saved_as_png(visit):
     assert at.page.is_visible("#colour")
 
 
-@pytest.mark.slow
 def test_where_nobody_is_a_pictures_background_stays_and_that_is_said(visit):
     at = visit("?compare=0&size=256")
     show(at, Image.fromarray(rocket()))
@@ -157,7 +151,6 @@ def test_where_nobody_is_a_pictures_background_stays_and_that_is_said(visit):
     assert at.text("message") == ""
 
 
-@pytest.mark.slow
 def test_films_and_loops_of_the_camera_are_see_through(visit):
     """VP9 with AlphaMode in WebM, which Chromium writes; a GIF with a colour that is not seen."""
     at = visit("?compare=0&size=256&background=clear", camera=True)
@@ -182,7 +175,6 @@ def test_films_and_loops_of_the_camera_are_see_through(visit):
             assert 0.2 < (seen == 255).mean() < 0.8
 
 
-@pytest.mark.slow
 def test_a_film_that_is_not_see_through_is_said(visit):
     """Where the browser's file does not say that it has opacity."""
     script = "Blob.prototype.slice = () => new Blob([]);"
@@ -206,7 +198,6 @@ VideoEncoder.isConfigSupported = async (config) =>
 
 
 @pytest.mark.parametrize("clear", [pytest.param(True, marks=pytest.mark.campaign), False])
-@pytest.mark.slow
 def test_a_videos_film_is_see_through_or_on_black_and_that_is_said(visit, tmp_path, clear):
     av = pytest.importorskip("av", reason="no PyAV: pip install 'distill[video]'")
     from support.small_videos import make

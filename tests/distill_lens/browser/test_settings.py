@@ -29,7 +29,6 @@ def chosen(at):
     return at.page.evaluate("document.querySelector('#styles input:checked').value")
 
 
-@pytest.mark.slow
 def test_the_address_says_what_is_set(visit):
     at = visit("?style=hayao&size=128&strength=0.35&compare=0")
     assert chosen(at) == "hayao"
@@ -69,7 +68,6 @@ def test_settings_are_remembered_until_they_are_forgotten(visit):
     assert at.text("message") == "The settings are forgotten."
 
 
-@pytest.mark.slow
 def test_without_any_memory_the_page_works(visit):
     refuse = "throw new DOMException('no', 'SecurityError')"
     at = visit(script=f"Object.defineProperty(self, 'localStorage', {{get() {{ {refuse} }}}})")
@@ -79,7 +77,6 @@ def test_without_any_memory_the_page_works(visit):
     assert at.text("strength-value") == "100 %"
 
 
-@pytest.mark.slow
 def test_a_mirrored_camera_is_remembered_and_a_mirrored_picture_is_not(visit):
     at = visit(camera=True)
     at.wait("document.getElementById('meter').textContent.includes('FPS')")
@@ -106,7 +103,6 @@ def test_a_link_carries_the_settings(visit):
     assert chosen(other) == "hayao"
 
 
-@pytest.mark.slow
 def test_a_size_that_fails_is_not_tried_again_by_itself(visit):
     small = """const Own = self.OffscreenCanvas;
     self.OffscreenCanvas = class extends Own {
@@ -151,7 +147,6 @@ def test_steadiness_takes_the_noise_of_a_still_scene_away(visit, playwright, tmp
     assert steadied < 0.5 * plain
 
 
-@pytest.mark.slow
 def test_steadiness_is_offered_with_the_camera_and_remembered(visit):
     at = visit(camera=True)
     at.wait("!document.getElementById('steady-row').hidden")
@@ -162,7 +157,6 @@ def test_steadiness_is_offered_with_the_camera_and_remembered(visit):
     assert at.page.is_hidden("#steady-row")
 
 
-@pytest.mark.slow
 def test_the_last_picture_is_there_after_a_reload_until_it_is_not_to_be_kept(visit):
     at = visit("?compare=0")
     show(at, quarters((90, 60)), "mine.png")

@@ -44,7 +44,6 @@ def sketch(at) -> np.ndarray:
     return photo[0, 0]
 
 
-@pytest.mark.slow
 def test_strokes_are_the_networks_input_and_have_no_gaps(at):
     stroke(at, (0.1, 0.5), (0.9, 0.5))  # one jump of the mouse
     at.wait("distill.last().then((l) => l.width === 256)")
@@ -54,7 +53,6 @@ def test_strokes_are_the_networks_input_and_have_no_gaps(at):
     assert 1 - seen[:, 128].mean() == pytest.approx(3 / SIDE, abs=0.3 / SIDE)  # as those trained on
 
 
-@pytest.mark.slow
 def test_a_click_is_a_dot(at):
     stroke(at, (0.5, 0.5))
     at.wait("distill.last().then((l) => l.width === 256)")
@@ -101,7 +99,6 @@ def test_the_sticker_is_as_see_through_as_the_network_makes_it(at):
     assert tuple(opaque[20, 20]) == (0, 0, 0, 255)
 
 
-@pytest.mark.slow
 def test_pictures_come_at_the_chosen_rate(at):
     """Eight a second, and the last strokes get theirs; the page's clock is the test's."""
     at.settle()
@@ -124,7 +121,6 @@ def test_pictures_come_at_the_chosen_rate(at):
     assert at.page.evaluate("distill.speed().frames") == before + 3
 
 
-@pytest.mark.slow
 def test_the_outline_is_for_the_eye_only(at):
     at.wait("outline.width > 0 && outline.width === outline.height")  # the view is laid out
     assert canvas(at.page, "outline")[..., 3].any()
@@ -135,7 +131,6 @@ def test_the_outline_is_for_the_eye_only(at):
     assert at.page.is_hidden("#outline")
 
 
-@pytest.mark.slow
 def test_what_undo_brings_back_fits_another_networks_paper(at):
     stroke(at, (0.1, 0.5), (0.9, 0.5))
     at.wait("distill.last().then((l) => l.width === 256)")
@@ -149,7 +144,6 @@ def test_what_undo_brings_back_fits_another_networks_paper(at):
 
 
 @pytest.mark.parametrize("network", ["pencil", "chalk"])
-@pytest.mark.slow
 def test_it_begins_with_a_face_that_one_tap_clears(visit, network):
     """Its lines are as wide as those that a network of any side is trained on."""
     at = visit(f"?sketch={network}")
@@ -177,7 +171,6 @@ PAIRS = {(1440, 900): "beside", (390, 844): "under", (844, 390): "beside", (820,
 
 
 @pytest.mark.parametrize(("width", "height"), PAIRS)
-@pytest.mark.slow
 def test_paper_output_and_tools_fit_the_screen(visit, width, height):
     at = visit(viewport={"width": width, "height": height})
     at.page.click("#view-sketch")
@@ -201,7 +194,6 @@ def inked(at) -> bool:
     return bool(canvas(at.page, "strokes")[..., 3].any())
 
 
-@pytest.mark.slow
 def test_redo_brings_back_what_undo_took(at):
     assert at.page.is_disabled("#redo")
     stroke(at, (0.1, 0.3), (0.9, 0.3))
@@ -223,7 +215,6 @@ def test_redo_brings_back_what_undo_took(at):
 
 # As browsers tell them: with Caps Lock the letters are capitals, and Shift makes them small again.
 @pytest.mark.parametrize("caps", [pytest.param(False, marks=pytest.mark.campaign), True])
-@pytest.mark.slow
 def test_undo_and_redo_by_keys_whatever_caps_lock_says(at, caps):
     def press(letter: str, shift: bool = False) -> None:
         key = letter.upper() if caps != shift else letter
@@ -242,7 +233,6 @@ def test_undo_and_redo_by_keys_whatever_caps_lock_says(at, caps):
         assert inked(at)
 
 
-@pytest.mark.slow
 def test_drawing_by_keyboard(at):
     at.page.focus("#paper")
     at.page.keyboard.press("Shift+ArrowLeft")  # from the middle to 0.4
@@ -272,7 +262,6 @@ def of_sketches(tmp_path, about: str) -> Path:
     return lens_folder.build(webpage.find(), lens_folder.choose_students(settings), settings)
 
 
-@pytest.mark.slow
 def test_a_network_of_cats_begins_with_an_empty_paper(visit, tmp_path):
     with serving(of_sketches(tmp_path, '{"style": "cats"}')) as server:
         at = visit(ready=False, url=f"http://127.0.0.1:{server.server_port}/")
@@ -282,7 +271,6 @@ def test_a_network_of_cats_begins_with_an_empty_paper(visit, tmp_path):
         assert not at.page.is_visible("#trace")
 
 
-@pytest.mark.slow
 def test_a_picture_dropped_on_a_page_of_sketches_is_taken(visit, tmp_path):
     with serving(of_sketches(tmp_path, "{}")) as server:
         at = visit(ready=False, url=f"http://127.0.0.1:{server.server_port}/")

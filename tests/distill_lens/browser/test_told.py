@@ -42,7 +42,6 @@ def photo(width: int, height: int) -> Image.Image:
     return Image.fromarray(astronaut()).resize((width, height), Image.Resampling.BICUBIC)
 
 
-@pytest.mark.slow
 def test_frames_too(visit, told):
     at = visit("?steady=0", url=told, size=320, camera=True)
     at.wait("document.getElementById('meter').textContent.includes('FPS')")
@@ -78,7 +77,6 @@ Object.defineProperty(Worker.prototype, "onmessage", {
 """
 
 
-@pytest.mark.slow
 def test_pictures_are_drawn_in_a_draft_and_then_at_the_screens_pixels(visit, told):
     """However long each takes, on a screen of more pixels than CSS pixels."""
     script = f"{TIMED}window.takes = () => 60000;"
@@ -100,7 +98,6 @@ def test_pictures_are_drawn_in_a_draft_and_then_at_the_screens_pixels(visit, tol
 
 
 @pytest.mark.timeout(4 * SLOW)
-@pytest.mark.slow
 def test_frames_are_as_large_as_20_a_second_allow(visit, told):
     at = visit("?size=auto", url=told, script=f"{TIMED}window.takes = () => 10;", camera=True)
     at.wait("document.getElementById('meter').textContent.includes('FPS')")

@@ -87,7 +87,6 @@ def test_a_video_is_drawn_frame_by_frame(visit, tmp_path, codec, suffix, sound):
     at.frames(2)  # and it plays again
 
 
-@pytest.mark.slow
 def test_a_film_stands_upright(visit, tmp_path):
     """A phone's video, which is turned only by what its file says; its colours are BT.709's."""
     frame = np.full((48, 64, 3), GREY, np.uint8)
@@ -117,7 +116,6 @@ def test_a_film_that_is_cancelled_leaves_the_video_playing(visit, tmp_path):
     at.frames(3)
 
 
-@pytest.mark.slow
 def test_what_is_no_video_is_said(visit, tmp_path):
     at = visit()
     path = tmp_path / "broken.mp4"
@@ -153,7 +151,6 @@ def test_a_loop_plays_there_and_back(visit, tmp_path):
     at.wait("document.getElementById('message').textContent.includes('GIF')")
 
 
-@pytest.mark.slow
 def test_a_loop_of_the_camera_can_be_left(visit):
     at = visit(camera=True)
     at.wait("!document.getElementById('loop').hidden")

@@ -46,7 +46,6 @@ Object.defineProperty(Worker.prototype, "onmessage", {
 
 @pytest.mark.parametrize("mirrored", [pytest.param(False, marks=pytest.mark.campaign), True])
 @pytest.mark.parametrize("size", [512, pytest.param(1024, marks=pytest.mark.campaign)])
-@pytest.mark.slow
 def test_a_picture_wears_what_stylize_puts_on(visit, size, mirrored):
     """Several at once, at the size of the screen and at the file's own."""
     at = visit("?compare=0&size=256&strength=0.5", script=MARKS)
@@ -79,7 +78,6 @@ def test_a_picture_wears_what_stylize_puts_on(visit, size, mirrored):
     assert np.abs(saved(at) - plain).max() <= 1
 
 
-@pytest.mark.slow
 def test_a_picture_without_a_face_wears_nothing_and_says_so(visit):
     at = visit("?compare=0&wear=beard")
     show(at, Image.fromarray(coffee()))
@@ -97,7 +95,6 @@ def opaque(at):
 
 
 @pytest.mark.parametrize("which", ["glasses", pytest.param("own", marks=pytest.mark.campaign)])
-@pytest.mark.slow
 def test_the_camera_wears_it_and_films_have_it(visit, which):
     av = pytest.importorskip("av", reason="no PyAV: pip install 'distill[video]'")
     at = visit("?compare=0&size=256&sound=0", camera=True)
@@ -145,7 +142,6 @@ def mask(white: bool) -> Image.Image:
 @pytest.mark.parametrize(
     "kind", [pytest.param("clear", marks=pytest.mark.campaign), "anchored", "sketch"]
 )
-@pytest.mark.slow
 def test_a_drawing_of_one_s_own_is_worn_as_by_stylize(visit, tmp_path, kind):
     """A PNG with transparency, one with its marks beside it, and a sketch that a network draws."""
     at = visit("?compare=0&size=256", script=MARKS)
@@ -190,7 +186,6 @@ def without_sketches(route):
     route.fulfill(json=manifest | {"students": students})
 
 
-@pytest.mark.slow
 def test_what_cannot_be_worn_is_said_in_a_line(visit):
     at = visit(routes={"**/manifest.json": without_sketches})
     png = encoded(mask(False))
@@ -210,7 +205,6 @@ def test_what_cannot_be_worn_is_said_in_a_line(visit):
         assert at.page.is_hidden("#wear-own")
 
 
-@pytest.mark.slow
 def test_what_is_sketched_is_worn_under_the_camera(visit):
     at = visit("?compare=0&style=negative&sketch=pencil", camera=True)
     at.page.click("#view-sketch")

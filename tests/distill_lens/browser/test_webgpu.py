@@ -70,7 +70,6 @@ def gpu_browser(playwright, tmp_path_factory):
 
 
 @pytest.mark.timeout(2 * SLOW)
-@pytest.mark.slow
 @pytest.mark.parametrize("precision", ["", pytest.param("_fp16", marks=pytest.mark.campaign)])
 @pytest.mark.parametrize(
     "style",
@@ -176,7 +175,6 @@ OffscreenCanvas.prototype.getContext = function (kind, options) {
 
 
 @pytest.mark.timeout(2 * SLOW)
-@pytest.mark.slow
 @pytest.mark.parametrize("lacks", [False, pytest.param(True, marks=pytest.mark.campaign)])
 def test_a_cameras_frames_stay_on_the_card(visit, gpu_browser, lacks):
     """From its picture to the screen, enlarged; where the card has no canvas, by the CPU."""
