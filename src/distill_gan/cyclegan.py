@@ -8,6 +8,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from distill.losses.phases import Phases
 from distill_gan import gan_training
 from distill_gan.adversarial import DiscriminatorLoss, distance
 from distill_gan.gan import AdversarialModule
@@ -19,8 +20,9 @@ class CycleGAN(AdversarialModule):
 
     `a_to_b` translates A to B, `b_to_a` B to A; the discriminator `judge_a` tells real pictures of
     A from fakes, `judge_b` those of B. `cycle` and `identity` are weights of differences in the
-    paper's range of [-1, 1], `pool` is the number of earlier fakes kept for each discriminator;
-    `shared` are the arguments of `AdversarialModule`.
+    paper's range of [-1, 1], `phases` is that of `Phases` between a translation and its photo,
+    `pool` the number of earlier fakes kept for each discriminator; `shared` are the arguments of
+    `AdversarialModule`.
     """
 
     monitor = None
@@ -34,6 +36,7 @@ class CycleGAN(AdversarialModule):
         cycle: float = 10.0,
         identity: float = 5.0,
         pool: int = 50,
+        phases: float = 0.0,
         **shared: Any,
     ) -> None:
         super().__init__(**shared)
@@ -42,6 +45,7 @@ class CycleGAN(AdversarialModule):
         self.judge_a, self.judge_b = judge_a, judge_b
         self.pool_a, self.pool_b = ImagePool(pool), ImagePool(pool)
         self.cycle, self.identity = cycle, identity
+        self.phases, self.phase_distance = phases, Phases()
 
     @property
     def generators(self) -> list[nn.Module]:
@@ -68,6 +72,10 @@ class CycleGAN(AdversarialModule):
             if self.identity:
                 identity = self._identity_loss(a, b)
                 loss = loss + self.identity * identity
+            extra = {}
+            if self.phases:
+                extra["phases"] = self.phase_distance(like_b, a) + self.phase_distance(like_a, b)
+                loss = loss + self.phases * extra["phases"]
             step(loss)
 
         with self.update(of_discriminators) as step:
@@ -79,7 +87,7 @@ class CycleGAN(AdversarialModule):
 
         # `fooled`, the adversarial loss, is a column of metrics.csv: its name stays.
         values = {"generator": loss, "fooled": adversarial, "cycle": cycle, "identity": identity}
-        values |= {"discriminator": d_a.loss + d_b.loss}
+        values |= {**extra, "discriminator": d_a.loss + d_b.loss}
         values |= {"D_A(real)": d_a.real, "D_A(fake)": d_a.fake}
         return self.end_step(values | {"D_B(real)": d_b.real, "D_B(fake)": d_b.fake}, len(a))
 
@@ -172,5 +180,6 @@ def cyclegan_module(settings: CycleGANTrain) -> CycleGAN:
         cycle=settings.cycle,
         identity=settings.identity,
         pool=settings.pool,
+        phases=settings.phases,
         **gan_training.common(settings),
     )

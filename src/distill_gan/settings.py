@@ -91,6 +91,10 @@ class Adversarial(GeneratorSettings, Training):
         default=None,
     )
     distance: Feature = setting("network of the Fréchet distance that shows progress")
+    phases: NonNegativeFloat = setting(
+        "weight against the grid of generator=student, which writes squares of 2×2 pixels",
+        default=0.0,
+    )
     discriminator: Annotated[Node, Given(("channels",))]
     adversarial: Annotated[Node, Given()]
 
@@ -119,10 +123,6 @@ class Pix2PixTrain(Adversarial):
     )
     style_backbone: Literal["auto", "vgg16", "vgg19_relu3_1"] = setting(
         "VGG of it; auto: the one whose weights exist", default="auto"
-    )
-    phases: NonNegativeFloat = setting(
-        "weight against the grid of generator=student, which writes squares of 2×2 pixels",
-        default=0.0,
     )
     parts: tuple[Box, ...] = setting(
         "boxes [left,top,right,bottom], as shares of the picture, that have discriminators of "

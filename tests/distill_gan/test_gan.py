@@ -117,6 +117,23 @@ def test_cyclegan_s_loss_is_the_paper_s():
     assert logged["train/identity"] == pytest.approx(identity.item(), rel=1e-5)
 
 
+def test_cyclegan_s_grid_counts_between_a_translation_and_its_photo():
+    module = cyclegan(identity=0.0, pool=0, phases=100.0)
+    data = data_for(module)
+    row = data.train[0]
+    a, b = (data.on_after_batch_transfer({k: row[k][None]}, 0)[k] for k in "ab")
+    with torch.no_grad():
+        grid = 0.0
+        for network, picture in ((module.a_to_b, a), (module.b_to_a, b)):
+            error = (network(picture) - picture)[0]
+            means = torch.stack([error[:, i::2, j::2].mean((1, 2)) for i in (0, 1) for j in (0, 1)])
+            grid += (means - means.mean(0)).abs().mean().item()
+    logged = fit(module, 1).logged_metrics
+    assert logged["train/phases"] == pytest.approx(grid, rel=1e-5)
+    rest = logged["train/fooled"] + 10 * logged["train/cycle"]
+    assert logged["train/generator"] == pytest.approx((rest + 100 * grid).item(), rel=1e-5)
+
+
 def test_cyclegan_s_gradients_are_those_of_its_losses():
     """Against autograd on the losses as the paper writes them, each discriminator's halved."""
     module = cyclegan(Adversary("lsgan", real=(1.0, 1.0)), cycle=10.0, identity=5.0, pool=0)
