@@ -290,6 +290,59 @@ def picture_page(facts: Facts) -> str:
     return "\n\n".join(parts) + "\n"
 
 
+def translation_facts(name: str, run: Path, timed: Facts, notes: Facts) -> Facts:
+    """The same of a student of a generator of recipe=cyclegan, timed by distill.benchmark."""
+    checkpoint = run / "checkpoints/last.ckpt"
+    _, trained = load_student(checkpoint)
+    terms = terms_of(run / "export/student.onnx")
+    ms = {key: timed[f"ms{of}"] for key, of in (("value", ""), ("low", "_p5"), ("high", "_p95"))}
+    kernel = f"decoder.build.kernel={trained.decoder.build['kernel']}"
+    return {
+        "style": name,
+        "settings": [*_settings(trained), kernel],
+        "width": trained.encoder["width"],
+        "decoder": trained.decoder.name,
+        "loss": {term: weight for term, weight in trained.loss.weights.items() if weight},
+        "steps": step_of(checkpoint),
+        "data": counts(chosen.pairs_root(trained)),
+        "teacher": {"file": None, "sha256": None, "licence": terms.chain[0].text},
+        "terms": terms.line,
+        "cost": {key: timed[key] for key in ("macs", "parameters", "bytes")} | {"ms": ms},
+        "limits": notes.get(name, "Not looked at."),
+    }
+
+
+def translation_page(facts: Facts) -> str:
+    """Its card as Markdown."""
+    style, held, rows = facts["style"], facts["held out"], facts["distances"]
+    titles = [*rows["photo"]]
+    table = [
+        ["", *titles],
+        *([who, *(_figure(row[t]) for t in titles)] for who, row in rows.items()),
+    ]
+    data = ", ".join(f"{name} ({_sides(each)})" for name, each in facts["data"].items())
+    parts = [
+        f"# {style}",
+        f"![held-out photos, each beside the output]({style}.jpg)",
+        "Photos: 18F and Pexels (CC0), WordPress (CC0), not learnt from.",
+        f"`python -m distill.stylize photo.jpg style={style}`",
+        "## What it is made from",
+        f"campaigns/zoo/{style}.yaml: two domains without pairs, recipe=cyclegan "
+        f"generator=student; then {facts['steps']:,} steps from its labels of photos: {data}.",
+        "## Terms",
+        INHERITED.format(facts["terms"]),
+        "## How good it is",
+        f"{held['photo']} held-out photos, as they are and as output, against {held['target']} "
+        "held-out ones of the other domain (95 % intervals; few pictures bias a distance upwards):",
+        markdown_table(table),
+        "## What it costs",
+        _list(_cost(facts["cost"])),
+        "## What still differs",
+        facts["limits"].strip(),
+    ]
+    return "\n\n".join(parts) + "\n"
+
+
 def _made(facts: Facts) -> dict[str, str]:
     data = ", ".join(f"{name} ({_sides(each)})" for name, each in facts["data"].items())
     hours = sum(stage["hours"] for stage in facts["training"])

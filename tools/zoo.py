@@ -45,10 +45,16 @@ from PIL import Image
 from distill.config import compose, groups
 from distill.config.registry import schema_of
 from distill.config.settings.training import Train
+from distill.core.arrays import to_picture
 from distill.core.errors import DistillError, OneLine
+from distill.core.images import sheet, to_tensor
 from distill.data.kinds import chosen
-from distill.data.photos import find_all
+from distill.data.photos import centre_square, find_all, read_photo
+from distill.metrics import frechet
+from distill.metrics.features import feature_network
 from distill.models.zoo import STATIC
+from distill.stylize.render import stylise_rgb
+from distill.stylize.stylizing import open_student
 from distill_picture.style_pictures import OURS
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -71,7 +77,9 @@ class Recipe:
     before; `words` go to each. `start` is the stage of another student whose weights the first
     begins with. `photos` and `test` are lists of photos.txt: what it learnt from and was scored on,
     and, where only that is known, what it was scored on. `sketches` are words of distill.prepare
-    recipe=pix2pix: a sketch of every photo by each, all in one set.
+    recipe=pix2pix: a sketch of every photo by each, all in one set. `domains` are four lists of
+    photos.txt: photos to translate, those that show what to, and of both those held out; the stages
+    make a generator, from which the student of the words `student` learns.
     """
 
     name: str
@@ -81,6 +89,8 @@ class Recipe:
     photos: str | None = None
     test: str | None = None
     sketches: Sequence[Sequence[str]] = ()
+    domains: Sequence[str] = ()
+    student: Sequence[str] = ()
 
 
 def recipe(name: str) -> Recipe:
@@ -127,6 +137,66 @@ def ship_picture(run: Path, to: Path) -> None:
     notes = yaml.safe_load(NOTES.read_text()) or {}
     facts = card.picture_facts(run, scores, speeds, notes)
     put(facts, card.picture_page(facts), card.picture_sheet(run, facts), student, to)
+
+
+def distilled(this: Recipe, generator: Path, photos: list[str], overrides: list[str]) -> Path:
+    """The run of the student that learns from a generator, whose weights it begins with."""
+    words = [f"run={generator.name}", f"runs={generator.parent}", "checkpoint=last"]
+    command("-m", "distill.export", *words)
+    own = [f"teacher.path={generator}", f"init={generator / 'export/generator.onnx'}"]
+    settings = train([*photos, *this.student, *own, f"run=zoo-{this.name}", *overrides])
+    return Path(settings.runs) / settings.run
+
+
+def ship_translation(this: Recipe, run: Path, folders: Sequence[Path], to: Path) -> None:
+    """A student of a generator of recipe=cyclegan, in a file of any size."""
+    words = [f"run={run.name}", f"runs={run.parent}", "checkpoint=last"]
+    command("-m", "distill.export", *words, "exporter.dynamic=true", "exporter.size=256")
+    student, speed = run / "export/student.onnx", run / "speed"
+    timing = ["sizes=[256]", "threads=[1]", "with_teacher=false", f"output={speed}"]
+    command("-m", "distill.benchmark", f"model={student}", *timing)
+    (timed,) = json.loads((speed / "speed.json").read_text())["rows"]
+    notes, network = yaml.safe_load(NOTES.read_text()), open_student(student)
+    day, evening = (squares_of(folders, listed(name)) for name in this.domains[2:])
+    drawn = [stylise_rgb(photo, network) for photo in day]
+    sides = {"output": drawn, "photo": day}
+    facts = card.translation_facts(this.name, run, timed, notes)
+    facts["held out"] = {"photo": len(day), "target": len(evening)}
+    facts["distances"] = {key: distances(side, evening) for key, side in sides.items()}
+    assert this.test
+    shown = [to_tensor(photo) for photo in squares_of(folders, listed(this.test), 352)]
+    drawings = [to_tensor(stylise_rgb(to_picture(each.numpy()), network)) for each in shown]
+    pairs = [*zip(shown, drawings, strict=True)]
+    rows = [(*one, *two) for one, two in zip(pairs[::2], pairs[1::2], strict=True)]
+    put(facts, card.translation_page(facts), sheet(rows, ("photo", this.name) * 2), student, to)
+
+
+def distances(pictures: list[Image.Image], target: list[Image.Image]) -> dict[str, dict[str, Any]]:
+    """Fréchet and kernel distance by MobileNetV2 and by the mean colours of 4×4 parts."""
+    network = feature_network("mobilenet")
+    sides = [torch.stack([*map(to_tensor, side)]) for side in (pictures, target)]
+    found: dict[str, dict[str, Any]] = {}
+    for name in ("MobileNetV2", "colours"):
+        if name == "colours":
+            a, b = (torch.nn.functional.adaptive_avg_pool2d(x, 4).flatten(1).numpy() for x in sides)
+        else:
+            assert network is not None
+            a, b = (network.features([x], len(x), "pictures") for x in sides)
+        near = {"value": frechet.frechet_from_features(a, b)}
+        found[f"Fréchet, {name}"] = near | {"interval": frechet.frechet_interval(a, b, 200)}
+        kernel = {"value": 1000 * frechet.kid(a, b)}
+        interval = [1000 * each for each in frechet.kid_interval(a, b, 200)]
+        found[f"kernel ×1000, {name}"] = kernel | {"interval": interval}
+    return found
+
+
+def squares_of(folders: Sequence[Path], wanted: set[str], size: int = 256) -> list[Image.Image]:
+    """The centre squares of the photos with these hashes."""
+    return [
+        centre_square(read_photo(photo.path), size)
+        for photo in find_all(folders, [])
+        if hashlib.sha256(photo.local.read_bytes()).hexdigest()[:DIGITS] in wanted
+    ]
 
 
 def ship_sketches(name: str, run: Path, to: Path) -> None:
@@ -183,6 +253,11 @@ def make(name: str, overrides: list[str], args: argparse.Namespace) -> None:
         return
     if not (RECIPES / f"{name}.yaml").is_file():
         name = settings.style.name
+    if this.domains:
+        folders = [Path(each) for each in args.photos.split(",")]
+        student = distilled(this, run, chosen_photos(this, folders), overrides)
+        ship_translation(this, student, folders, args.to)
+        return
     if settings.recipe == "picture":
         ship_picture(run, args.to)
         return
@@ -213,14 +288,11 @@ def stages(
     runs: list[Path] = []
     start: Path | None = None
     folders = [Path(folder) for folder in args.photos.split(",")]
-    photos = [f"photos=[{','.join(repr(str(folder)) for folder in folders)}]"]
-    if this.photos and (left_out := others(folders, listed(this.photos))):
-        drop = Path(f"runs/zoo-{this.name}-others.txt")
-        drop.parent.mkdir(exist_ok=True)
-        drop.write_text("".join(f"{key}\n" for key in left_out))
-        photos.append(f"drop={drop}")
+    photos = chosen_photos(this, folders)
     if this.sketches:
         photos = [f"data.root={sketch_set(this, photos)}"]
+    if this.domains:
+        photos = [f"data.root={domain_set(this, folders)}"]
     words = [*photos, *this.words]
     if this.test:
         others(folders, listed(this.test))  # says how many of its test photos are there
@@ -243,6 +315,17 @@ def stages(
     return settings, runs[-1]
 
 
+def chosen_photos(this: Recipe, folders: Sequence[Path]) -> list[str]:
+    """Those that the recipe lists, as words of distill.prepare."""
+    photos = [f"photos=[{','.join(repr(str(folder)) for folder in folders)}]"]
+    if this.photos and (left_out := others(folders, listed(this.photos))):
+        drop = Path(f"runs/zoo-{this.name}-others.txt")
+        drop.parent.mkdir(exist_ok=True)
+        drop.write_text("".join(f"{key}\n" for key in left_out))
+        photos.append(f"drop={drop}")
+    return photos
+
+
 def sketch_set(this: Recipe, photos: list[str]) -> Path:
     """The pairs of all kinds of sketches in one folder; those of a photo are on one side."""
     whole = Path(f"data/sketches/zoo-{this.name}")
@@ -256,6 +339,41 @@ def sketch_set(this: Recipe, photos: list[str]) -> Path:
             shutil.copyfile(picture, place)
         shutil.copyfile(part / "terms.json", whole / "terms.json")
     return whole
+
+
+def domain_set(this: Recipe, folders: Sequence[Path]) -> Path:
+    """Squares of the photos of both domains: one to three along the long side, and of the second
+    domain, which has few photos, three of 0.68 of the short side more."""
+    root = Path(f"data/domains/zoo-{this.name}")
+    for side, name in zip(("trainA", "trainB", "testA", "testB"), this.domains, strict=True):
+        (root / side).mkdir(parents=True, exist_ok=True)
+        left_out = {*others(folders, listed(name))}
+        for photo in find_all(folders, []):
+            if photo.key in left_out:
+                continue
+            picture = read_photo(photo.path)
+            boxes = squares(*picture.size, side == "trainB")
+            for number, box in enumerate(boxes if side[:5] == "train" else boxes[:1]):
+                part = picture.crop(box)
+                part.thumbnail((512, 512), Image.Resampling.LANCZOS)
+                part.save(root / side / f"{photo.key.replace('/', '-')}_{number}.png")
+    return root
+
+
+def squares(width: int, height: int, closer: bool) -> list[tuple[int, int, int, int]]:
+    """Boxes of a picture, left, top, right and bottom."""
+    short, ratio = min(width, height), max(width, height) / min(width, height)
+    count = 1 if ratio < 1.12 else 2 if ratio < 1.6 else 3
+    shares = [k / (count - 1) for k in range(count)] if count > 1 else [0.5]
+    places = [(short, share, share) for share in shares]
+    if closer:
+        part = int(0.68 * short)
+        places += [(part, 0.0, 0.3), (part, 1.0, 0.3), (part, 0.5, 0.6)]
+    boxes = []
+    for side, x, y in places:
+        left, top = int((width - side) * x), int((height - side) * y)
+        boxes.append((left, top, left + side, top + side))
+    return boxes
 
 
 def mean(two: list[Path], number: int) -> Path:

@@ -171,9 +171,13 @@ def test_every_stage_of_a_recipe_is_words_of_distill_train(zoo, name, monkeypatc
             assert max(stage["mean"]) < number
             continue
         every = {word.partition("=")[0]: word for word in [*this.words, *stage]}
-        place = "data.root=x" if this.sketches else "photos=x"
+        place = "data.root=x" if this.sketches or this.domains else "photos=x"
         settings = compose.load("train", [*every.values(), place], zoo.schema_of)
         assert settings.trainer.max_steps > 1
+    if this.domains:
+        student = [*this.student, "teacher.path=x", "init=x.onnx", "photos=x"]
+        assert compose.load("train", student, zoo.schema_of).teacher["path"] == "x"
+        assert all(map(zoo.listed, (*this.domains, this.photos, this.test)))
     if this.start:
         assert this.start["stage"] <= len(zoo.recipe(this.start["student"]).stages)
 
@@ -239,6 +243,21 @@ def test_only_the_listed_photos_are_taken_where_some_are_there(zoo, tmp_path, ca
 def test_an_unknown_name_lists_what_there_is(zoo):
     with pytest.raises(DistillError, match=r"hayoa: no student or style; there are .*hayao"):
         zoo.recipe("hayoa")
+
+
+def test_squares_of_a_domain_lie_in_the_picture(zoo):
+    assert zoo.squares(100, 100, closer=False) == [(0, 0, 100, 100)]
+    assert zoo.squares(150, 100, closer=False) == [(0, 0, 100, 100), (50, 0, 150, 100)]
+    assert zoo.squares(100, 200, closer=True)[2:] == [
+        (0, 100, 100, 200), (0, 39, 68, 107), (32, 39, 100, 107), (16, 79, 84, 147),
+    ]  # fmt: skip
+
+
+def test_photos_held_out_of_a_domain_are_in_no_other_list(zoo):
+    held_out = zoo.listed("day-test") | zoo.listed("evening-test")
+    assert len(held_out) == 54
+    for learnt in ("day", "evening", "evening-student"):
+        assert not held_out & zoo.listed(learnt)
 
 
 def test_lists_hold_each_photo_once(zoo):

@@ -34,6 +34,11 @@ def photo():
 SMALL = ["student=small", "global_statistics=thumbnail"]
 OWN = dict.fromkeys(zoo.shipped(), SMALL) | {
     "dawn": ["student=strokes_wide"],
+    "evening": [
+        "decoder.build.kernel=3",
+        "decoder.build.output_kernel=3",
+        "decoder.build.bilinear=[true,true,false]",
+    ],
     "hayao": SMALL[1:],
     "swirl": ["student=strokes_wide"],
     "toon": [],

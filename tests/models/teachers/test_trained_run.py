@@ -51,6 +51,18 @@ def test_both_directions_of_a_cyclegan(tmp_path):
     assert not torch.equal(there(SQUARE), back(SQUARE))
 
 
+def test_a_margin_is_filled_up_by_the_sides_and_cut_again(tmp_path):
+    network = built(RESNET)
+    path = write(tmp_path / "r", settings("pix2pix", RESNET), generator=network)
+    plain, wide = (CheckpointTeacher(str(path), margin=margin) for margin in (0, 16))
+    sides = [*[0] * 16, *range(SIDE), *[SIDE - 1] * 16]
+    with torch.inference_mode():
+        wanted = network(SQUARE[..., sides, :][..., sides])[..., 16:-16, 16:-16]
+        torch.testing.assert_close(wide(SQUARE), wanted, rtol=0, atol=1e-6)
+    assert not torch.equal(wide(SQUARE), plain(SQUARE))
+    assert wide.settings() != plain.settings()  # labels are made again
+
+
 def test_sizes(tmp_path):
     path = write(tmp_path / "u", settings("pix2pix", UNET), generator=built(UNET))
     teacher = CheckpointTeacher(str(path))

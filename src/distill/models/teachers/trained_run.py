@@ -7,6 +7,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Literal
 
+import torch.nn.functional as F
 from torch import Tensor
 
 from distill.config.settings.base import Direction
@@ -23,7 +24,9 @@ class CheckpointTeacher(Teacher):
     `path` is the run's folder, a .ckpt, or what distill.export wrote as safetensors.
     `checkpoint` is best (last where there is none) or last, `direction` which of two generators
     runs. One with `fixed` takes one size; other networks' pictures are filled up at the edges to
-    its `multiple`, or 32, and cut again. `transparent` says whether its output is RGBA.
+    its `multiple`, or 32, and cut again. `margin` is how many pixels more are filled up on every
+    side: where convolutions see zeros a network may draw a frame. `transparent` says whether its
+    output is RGBA.
     """
 
     def __init__(
@@ -31,6 +34,7 @@ class CheckpointTeacher(Teacher):
         path: str | None = None,
         checkpoint: Literal["best", "last"] = "best",
         direction: Direction = "AtoB",
+        margin: int = 0,
     ) -> None:
         super().__init__()
         if path is None:
@@ -47,11 +51,13 @@ class CheckpointTeacher(Teacher):
             self._nodes = run.generator.build
         self.transparent = run.channels == 4
         self.fixed = getattr(self.net, "fixed", None)
+        self.margin = margin
         self.multiple = getattr(self.net, "multiple", 32)
         self.freeze()
 
     def settings(self) -> str:
-        return json.dumps(self._nodes, sort_keys=True)
+        nodes = json.dumps(self._nodes, sort_keys=True)
+        return f"{nodes} margin={self.margin}" if self.margin else nodes
 
     def forward(self, photo: Tensor) -> Tensor:
         height, width = photo.shape[-2:]
@@ -60,7 +66,11 @@ class CheckpointTeacher(Teacher):
                 f"{self.path}: takes pictures of {self.fixed[0]}×{self.fixed[1]} only, got "
                 f"{height}×{width}; set style.resolution={self.fixed[0]}"
             )
-        return at_any_size(self.net, photo, self.multiple)
+        if not self.margin:
+            return at_any_size(self.net, photo, self.multiple)
+        wide = F.pad(photo, (self.margin,) * 4, mode="replicate")
+        output = at_any_size(self.net, wide, self.multiple)
+        return output[..., self.margin : -self.margin, self.margin : -self.margin]
 
 
 def checkpoint_at(path: Path, which: str) -> Path:
