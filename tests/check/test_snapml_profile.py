@@ -203,7 +203,7 @@ def test_shipped_students_pass_but_for_statistics_of_the_whole_picture(name):
     if zoo.static(name) == zoo.find(name):  # a file of any size, with its thumbnail
         expected |= {"", "Resize"} if expected else set()
     # What heads decide by; but for poster, profile=strict and formats=lens_studio do without.
-    heads = {name: {"Slice"} for name in ("comic", "neon", "pencil", "toon")}
+    heads = {name: {"Slice"} for name in ("comic", "crayons", "neon", "pencil", "toon")}
     heads["evening"] = {""}  # no head, but a file of any size
     heads["screenprint"] = {"Exp", "ReduceMax", "Slice", "Sub"}
     shapes = {"Gather", "Reshape", "Shape", "Transpose", "Unsqueeze"}
