@@ -23,6 +23,7 @@ from distill.core.onnx_files import flush_subnormals, load_model
 from distill.core.sessions import open_session, picture_call
 from distill.eval_fid.whole_pictures import Infer
 from distill.metrics import complexity
+from distill.metrics.nonzero_weights import ALIVE
 from distill.models import checkpoint
 from distill.models.batchnorm import fold_batchnorm
 from distill.models.network_file import is_network_file
@@ -30,7 +31,6 @@ from distill.models.teachers.onnx_teacher import OnnxTeacher
 from distill.runs.published_student import PublishedStudent
 from distill.stylize.render import stylise_rgb
 from distill.stylize.stylizing import open_student
-from distill.train.callbacks.student import ALIVE
 
 RESERVED = ("photo", "teacher")
 _RANGE = re.compile(r"@(255|1)$")

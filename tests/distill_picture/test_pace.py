@@ -4,15 +4,14 @@ from types import SimpleNamespace
 
 import pytest
 
-from distill_picture import picture_training
-from distill_picture.picture_training import Pace
+from distill_picture import pace
+from distill_picture.pace import Pace
 
 
 def trained(monkeypatch, budget, planned, times, seconds=0.0):
     """The callback after steps that take these times, and the trainer that it was in."""
     now = [0.0]
-    clock = SimpleNamespace(monotonic=lambda: now[0])
-    monkeypatch.setattr(picture_training, "time", clock)
+    monkeypatch.setattr(pace, "monotonic", lambda: now[0])
     loop = SimpleNamespace(max_steps=planned)
     trainer = SimpleNamespace(
         global_step=0,

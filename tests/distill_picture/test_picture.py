@@ -203,7 +203,7 @@ def test_minutes_are_planned_again_and_more_of_them_go_on(tmp_path, monkeypatch)
     monkeypatch.chdir(tmp_path)
     photos(tmp_path / "photos", 12)
     clock = iter(range(999))
-    monkeypatch.setattr("distill_picture.picture_training.monotonic", lambda: next(clock))
+    monkeypatch.setattr("distill_picture.pace.monotonic", lambda: next(clock))
     monkeypatch.setattr("distill_picture.picture_training.seconds_of_a_step", lambda _: 6.0)
     words = ["recipe=picture", "photos=photos", "style_image=glass", "run=mine", *QUICK]
     words += ["data.crop_size=64", "data.batch_size=2"]

@@ -21,24 +21,16 @@ from omegaconf import OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 
 from distill.config.arguments import TypedKeys, words_of
+from distill.config.explain import no_setting, wrong_choice
 from distill.config.extension import default_words, extended, sweeps
-from distill.config.groups import (
-    choices,
-    conf_folder,
-    conf_folders,
-    dotted,
-    every_group,
-    groups_of,
-    keys_of,
-    tell_hidden,
-)
+from distill.config.groups import choices, conf_folder, conf_folders, every_group, tell_hidden
 from distill.config.registry import recipes
 from distill.config.validate import check
 from distill.core.errors import DistillError, reason_of
 from distill.core.files import real_path
 from distill.core.next_step import for_shell, unquoted
-from distill.core.nodes import class_of, takes, unknown_name
-from distill.core.plugins import name_plugins, why_left_out
+from distill.core.nodes import class_of, takes
+from distill.core.plugins import name_plugins
 
 S = TypeVar("S")
 Schema = type[S] | Callable[[Mapping[str, Any]], type[S]]  # a class, or how to choose one
@@ -232,35 +224,6 @@ def _reason(name: str, overrides: Sequence[str], error: Exception) -> str:
                 return no_setting(name, key, tree, overrides)
             inner = inner[part]
     return reason_of(error)
-
-
-def wrong_choice(group: str, value: Any) -> str:
-    """A line on the first choice that a config group does not have; empty where it has all."""
-    there = choices(group)
-    for choice in value if isinstance(value, list) else [value]:
-        if choice is not None and str(choice) not in there:
-            if why := why_left_out(group, str(choice)):
-                return f"{group}={choice}: {why}"
-            return unknown_name(f"{group}={choice}", [f"{group}={c}" for c in there], "choice")
-    return ""
-
-
-def no_setting(name: str, key: str, tree: Mapping[str, Any], overrides: Sequence[str]) -> str:
-    """A line on a key that is not in the composed tree of a command."""
-    groups = [group for group in every_group(name) if choices(group)]
-    bringing = [f"{g}={c}" for g in groups for c in choices(g) if key in keys_of(g, c)]
-    if elsewhere := [choice for choice in bringing if choice not in overrides]:
-        return f"{key}: no such setting here; it goes with {' or '.join(elsewhere)}"
-    *parents, _ = key.split(".")
-    siblings: Any = tree
-    for parent in parents:
-        siblings = siblings.get(parent, {}) if isinstance(siblings, Mapping) else {}
-    if parents and isinstance(siblings, Mapping) and siblings:
-        return unknown_name(key, [".".join([*parents, str(each)]) for each in siblings])
-    known = dict.fromkeys([*groups_of(name), *tree, *(() if parents else dotted(tree))])
-    if deeper := [each for each in known if each.endswith(f".{key}")]:
-        return f"{key}: no such setting; did you mean {' or '.join(deeper[:3])}?"
-    return unknown_name(key, [each for each in known if "." in key or "." not in each])
 
 
 def _tree(name: str, overrides: list[str]) -> dict[str, Any]:

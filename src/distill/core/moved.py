@@ -17,13 +17,10 @@ from typing import Any, cast
 # Where modules of distill lie now, by the name in earlier versions; what a plug-in took over is in
 # its plugin.yaml.
 MOVED = {
-    "config.explain": "config.compose",
-    "data.kinds.live_photos": "data.kinds.pair_folder",
     "data.set_files": "data.manifest",
     "export.ends": "export.forms",
     "export.graph.thumbnail": "export.whole_picture",
     "exporters": "export",
-    "metrics.nonzero_weights": "train.callbacks.student",
     "training.schedules": "train.schedules",
 }
 

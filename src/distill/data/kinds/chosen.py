@@ -15,7 +15,8 @@ from distill.core.errors import DistillError
 from distill.core.files import home_path, real_path
 from distill.data.address import Address, is_address
 from distill.data.cards.set_formats import FolderFormat, SetFormat
-from distill.data.kinds.pair_folder import DemoPairs, LivePhotos, PairFolder, UserLoader
+from distill.data.kinds.live_photos import LivePhotos
+from distill.data.kinds.pair_folder import DemoPairs, PairFolder, UserLoader
 from distill.data.kinds.source import Source
 from distill.data.manifest import manifest_at
 from distill.data.sources import usual_name

@@ -1,4 +1,4 @@
-"""A folder of pairs: data=pairs, sizes and demo; photos alone, and a DataLoader of one's own."""
+"""A folder of pairs: data=pairs, sizes and demo, and what a DataLoader of one's own stands for."""
 
 from __future__ import annotations
 
@@ -9,8 +9,7 @@ from typing import Any, ClassVar
 from distill.config.settings.training import Train, Training
 from distill.core import nodes
 from distill.core.errors import DistillError, counted
-from distill.data import sources
-from distill.data.datasets import PairSet, PhotoSet
+from distill.data.datasets import PairSet
 from distill.data.kinds.source import PairsBySide, Source, Split, TrainingSets, check_some
 from distill.data.manifest import is_complete, manifest_at
 from distill.data.pairs import Pairs, find_pairs, squares_of, whole_of
@@ -114,43 +113,6 @@ class PairFolder(Source):
         both = (sides["train"], sides["val"])
         train, val = (shifts_of(pairs, root, swap) if d.align else None for pairs in both)
         return PairsBySide(sides["train"], sides["val"], {"flip": flip}, (train, val), sides)
-
-
-class LivePhotos(Source):
-    """Photos alone, of which each step cuts squares that the teacher draws."""
-
-    live: ClassVar = True
-
-    @property
-    def needs_labels(self) -> bool:
-        return self.settings.teacher is not None
-
-    def check_sizes(self) -> None:
-        if self.data.sizes is not None:
-            raise DistillError(
-                f"data.sizes={self.data.sizes}: whole pictures are labelled once, and data=photos "
-                "labels new squares at every step; leave data=photos out"
-            )
-
-    def training_sets(self, split: Split | None) -> TrainingSets:
-        d, settings = self.data, self.settings
-        self.check_no_align("a teacher's output is aligned already; leave it out")
-        for name in ("zoom", "photo_colour", "camera"):
-            if value := getattr(d, name):
-                raise DistillError(
-                    f"data.{name}={value}: of pairs; the random squares of data=photos, and their "
-                    "colours (data.colour), are the teacher's too"
-                )
-        assert split is not None
-        sides, size = split(), settings.style.resolution
-        for side in ("train", "val"):
-            if not sides[side]:
-                raise DistillError(f"no {side} photo is left; add photos, or change drop=FILE")
-        folders = sources.training_folders(settings)
-        shares = shares_of(d.weights, folders, [photo.folder for photo in sides["train"]])
-        common: dict[str, Any] = {"crop": settings.crop, "colour": d.colour, "seed": settings.seed}
-        train = PhotoSet(sides["train"], d.crop_size or size, train=True, shares=shares, **common)
-        return TrainingSets(train, PhotoSet(sides["val"], size, train=False, crop=settings.crop))
 
 
 class DemoPairs(PairFolder):

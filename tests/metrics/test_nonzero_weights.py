@@ -2,7 +2,7 @@ import pytest
 import torch
 from torch import nn
 
-from distill.train.callbacks.student import weight_shares
+from distill.metrics.nonzero_weights import weight_shares
 
 
 def network(*weights: list[list[float]]) -> nn.Module:

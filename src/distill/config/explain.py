@@ -1,0 +1,39 @@
+"""What is wrong with words that do not compose, in one line: what was meant, or what there is."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from distill.config.groups import choices, dotted, every_group, groups_of, keys_of
+from distill.core.nodes import unknown_name
+from distill.core.plugins import why_left_out
+
+
+def wrong_choice(group: str, value: Any) -> str:
+    """A line on the first choice that a config group does not have; empty where it has all."""
+    there = choices(group)
+    for choice in value if isinstance(value, list) else [value]:
+        if choice is not None and str(choice) not in there:
+            if why := why_left_out(group, str(choice)):
+                return f"{group}={choice}: {why}"
+            return unknown_name(f"{group}={choice}", [f"{group}={c}" for c in there], "choice")
+    return ""
+
+
+def no_setting(name: str, key: str, tree: Mapping[str, Any], overrides: Sequence[str]) -> str:
+    """A line on a key that is not in the composed tree of a command."""
+    groups = [group for group in every_group(name) if choices(group)]
+    bringing = [f"{g}={c}" for g in groups for c in choices(g) if key in keys_of(g, c)]
+    if elsewhere := [choice for choice in bringing if choice not in overrides]:
+        return f"{key}: no such setting here; it goes with {' or '.join(elsewhere)}"
+    *parents, _ = key.split(".")
+    siblings: Any = tree
+    for parent in parents:
+        siblings = siblings.get(parent, {}) if isinstance(siblings, Mapping) else {}
+    if parents and isinstance(siblings, Mapping) and siblings:
+        return unknown_name(key, [".".join([*parents, str(each)]) for each in siblings])
+    known = dict.fromkeys([*groups_of(name), *tree, *(() if parents else dotted(tree))])
+    if deeper := [each for each in known if each.endswith(f".{key}")]:
+        return f"{key}: no such setting; did you mean {' or '.join(deeper[:3])}?"
+    return unknown_name(key, [each for each in known if "." in key or "." not in each])
