@@ -22,7 +22,6 @@ from distill.core.errors import DistillError
 from distill.core.files import home_path, real_path, room_in, scratch_folder
 from distill.core.onnx_files import note
 from distill.core.terms import NOTE, TAKEN_DOWN, Terms
-from distill.export.graph.fewer_passes import with_fewer_passes
 from distill.models import zoo
 from distill.runs import run_folder
 from distill.stylize.onnx_student import OnnxStudent
@@ -237,7 +236,6 @@ def _write(student: PageStudent, stem: str, folder: Path) -> dict[str, Any]:
     """The student's files; gives its entry in the manifest, as the page's manifest.ts reads it."""
     network = student.network
     model = network.model if network.fixed else onnx_files.free_size(network.model)
-    model = with_fewer_passes(model)
     content = model.SerializeToString()
     # The page keeps what it took for good: another content has another name.
     stem += f"-{hashlib.sha256(content).hexdigest()[:8]}"

@@ -211,18 +211,6 @@ def split_at_summary(model: onnx.ModelProto) -> tuple[onnx.ModelProto, onnx.Mode
     return summary, stylize
 
 
-def drop_unread(graph: onnx.GraphProto) -> None:
-    """Constants and weights that no node reads any more."""
-    inputs = {name for node in graph.node for name in node.input}
-    inputs |= {value.name for value in graph.output}
-    for node in list(graph.node):
-        if node.op_type == "Constant" and node.output[0] not in inputs:
-            graph.node.remove(node)
-    for tensor in list(graph.initializer):
-        if tensor.name not in inputs:
-            graph.initializer.remove(tensor)
-
-
 def count_subnormals(arrays: Iterable[np.ndarray]) -> int:
     """How many float32 values are subnormal: not zero, and below 1.18e-38."""
     tiny = np.finfo(np.float32).tiny

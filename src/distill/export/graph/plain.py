@@ -12,7 +12,6 @@ import torch.nn.functional as F
 from onnx import numpy_helper
 from torch import Tensor, nn
 
-from distill.core.onnx_files import drop_unread
 from distill.models.students.heads import Channels, Mixture
 
 
@@ -160,3 +159,15 @@ def store_norms(graph: onnx.GraphProto) -> None:
         tensor.CopyFrom(node.attribute[0].t)
         tensor.name = node.output[0]
         graph.node.remove(node)
+
+
+def drop_unread(graph: onnx.GraphProto) -> None:
+    """Constants and weights that no node reads any more."""
+    inputs = {name for node in graph.node for name in node.input}
+    inputs |= {value.name for value in graph.output}
+    for node in list(graph.node):
+        if node.op_type == "Constant" and node.output[0] not in inputs:
+            graph.node.remove(node)
+    for tensor in list(graph.initializer):
+        if tensor.name not in inputs:
+            graph.initializer.remove(tensor)
