@@ -60,6 +60,6 @@ def _photos(source: PhotoSource, run: Path) -> Iterator[str]:
         return
     rows: list[list[str]] = [["photos", "photographer", "licence", "source"]]
     for e, count in Counter(photo_terms).most_common():
-        said = (each or "not said" for each in (e.author, e.licence, e.source))
-        rows.append([f"{count:,}", *said])
+        cells = (each or "not said" for each in (e.author, e.licence, e.source))
+        rows.append([f"{count:,}", *cells])
     yield markdown_table(rows, right=[0])
