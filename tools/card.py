@@ -22,6 +22,7 @@ from distill.data.photos import centre_square, demo_photos, read_photo
 from distill.data.terms import terms_of
 from distill.eval_fid.line_scores import by_kind
 from distill.eval_fid.whole_pictures import table
+from distill.models import zoo
 from distill.models.build import load_teacher
 from distill.models.checkpoint import load_student
 from distill.models.zoo import STATIC
@@ -132,7 +133,11 @@ def _changed(trained: Train) -> dict[str, Any]:
 
 
 def stages(checkpoint: Path) -> list[Facts]:
-    """How the student came about: its run, and before it those whose students it started from."""
+    """How the student came about: its run, and before it those whose students it started from.
+
+    A student of the package states its own in its JSON file. That file may be of this very run
+    already, when the card is written again: then this stage is its last.
+    """
     _, trained = load_student(checkpoint)
     steps, batch = step_of(checkpoint), trained.data.batch_size
     stage = {
@@ -144,8 +149,13 @@ def stages(checkpoint: Path) -> list[Facts]:
         "pictures seen": steps * batch * trained.trainer.accumulate,
         "hours": round(hours(checkpoint.parents[1]), 2),
     }
-    before = trained.init
-    return [*(stages(Path(before)) if before else []), stage]
+    if not trained.init:
+        return [stage]
+    kind, _, name = trained.init.partition("zoo:")
+    if kind:
+        return [*stages(Path(trained.init)), stage]
+    before = json.loads((Path(zoo.__file__).parent / f"{name}.json").read_text())["training"]
+    return [*(before[:-1] if before[-1] == rounded(stage) else before), stage]
 
 
 def rounded(value: Any) -> Any:
