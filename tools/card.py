@@ -115,11 +115,11 @@ def _settings(trained: Train) -> list[str]:
     words = [f"style={trained.style.name}", f"decoder={decoder.name}"]
     words += [f"encoder.{key}={encoder[key]}" for key in SHAPE if key in encoder]
     if decoder.name.startswith("detail"):
+        usual = compose.load("train", [f"decoder={decoder.name}", "photos=x"], Train).decoder.build
         words.append(f"decoder.build.context={decoder.build.get('context', 0)}")
-        if bilinear := decoder.build.get("bilinear"):
-            words.append(f"decoder.build.bilinear={json.dumps(bilinear).replace(' ', '')}")
-        if output_kernel := decoder.build.get("output_kernel"):
-            words.append(f"decoder.build.output_kernel={output_kernel}")
+        for key in ("kernel", "bilinear", "output_kernel"):
+            if (value := decoder.build.get(key, usual[key])) != usual[key]:
+                words.append(f"decoder.build.{key}={json.dumps(value).replace(' ', '')}")
     if trained.head is not None:  # of its style, conf/head/STYLE.yaml, or that of toon
         known = trained.style.name in groups.choices("head")
         words.append(f"head={trained.style.name if known else 'cartoon'}")
@@ -306,10 +306,9 @@ def translation_facts(name: str, run: Path, timed: Facts, notes: Facts) -> Facts
     _, trained = load_student(checkpoint)
     terms = terms_of(run / "export/student.onnx")
     ms = {key: timed[f"ms{of}"] for key, of in (("value", ""), ("low", "_p5"), ("high", "_p95"))}
-    kernel = f"decoder.build.kernel={trained.decoder.build['kernel']}"
     return {
         "style": name,
-        "settings": [*_settings(trained), kernel],
+        "settings": _settings(trained),
         "width": trained.encoder["width"],
         "decoder": trained.decoder.name,
         "loss": {term: weight for term, weight in trained.loss.weights.items() if weight},

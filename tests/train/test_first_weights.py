@@ -96,6 +96,17 @@ def test_refused_in_one_line(init, more, said):
     assert said in str(error.value)
 
 
+def test_wider_depthwise_kernels_begin_with_zeros_around_and_narrower_ones_with_the_middle(photo):
+    three, five, seven = (
+        started("init=zoo:hayao", *OWN["hayao"], f"decoder.build.kernel={side}").eval()
+        for side in (3, 5, 7)
+    )
+    with torch.inference_mode():
+        torch.testing.assert_close(seven(photo), five(photo), atol=1e-5, rtol=0)
+    name = "decoder.at2.0.added.0.weight"
+    assert torch.equal(three.state_dict()[name], five.state_dict()[name][..., 1:4, 1:4])
+
+
 def test_it_does_not_say_what_it_learnt_from():
     with pytest.raises(DistillError, match=r"^zoo:toon: a network alone"):
         checkpoint.lineage(settings_of_student(init="zoo:toon"))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 import torch
+import torch.nn.functional as F
 from torch import Tensor
 
 from distill.config.settings.training import Train
@@ -76,6 +77,10 @@ def start_from(student: Student, init: str, plain: Student | None = None) -> Non
     # Smoothing of the enlarged features, which a student of the package may have been without.
     smoothing = {n: v for n, v in student.state_dict().items() if n.startswith("decoder.smooth")}
     state = smoothing | state
+    # Depthwise convolutions of another side keep their middle, or get zeros around it.
+    for name, weight in student.state_dict().items():
+        if name in state and weight.ndim == 4 and weight.shape[1] == 1:
+            state[name] = F.pad(state[name], 4 * [(weight.shape[-1] - state[name].shape[-1]) // 2])
     try:
         if student.head is not None and plain is not None:
             state = begin(student, student.head, state, plain.state_dict())

@@ -190,6 +190,14 @@ def test_a_convolution_of_the_output_begins_as_the_identity():
     torch.testing.assert_close(smoothed(features), plain(features))
 
 
+def test_kernels_of_each_size():
+    decoder = Detail(
+        (3, 8, 16, 16, 48, 80), (1, 2, 4, 8, 16, 32), blocks=[1, 1, 1], kernel=[3, 5, 7]
+    )
+    blocks = decoder.at2[0], decoder.at4[0], decoder.at8[0]
+    assert [block.added[0].kernel_size[0] for block in blocks] == [3, 5, 7]
+
+
 def test_nnconv_says_that_it_needs_the_last_stage():
     encoder = MobileNetV2Encoder(weights="none", stages=4)
     with pytest.raises(DistillError, match=r"decoder=nnconv: .* stride 32, not to 16"):
@@ -198,7 +206,15 @@ def test_nnconv_says_that_it_needs_the_last_stage():
 
 @pytest.mark.parametrize(
     "wrong",
-    [{"half": 8}, {"kernel": 4}, {"output_kernel": 4}, {"context_kernel": 8}, {"blocks": [1, 1]}],
+    [
+        {"half": 8},
+        {"kernel": 4},
+        {"kernel": [3, 5]},
+        {"kernel": [3, 5, 4]},
+        {"output_kernel": 4},
+        {"context_kernel": 8},
+        {"blocks": [1, 1]},
+    ],
 )
 def test_detail_refuses_what_it_cannot_be(wrong):
     with pytest.raises(DistillError, match=rf"decoder\.build\.{next(iter(wrong))}="):

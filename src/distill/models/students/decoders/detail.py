@@ -22,10 +22,11 @@ class Detail(nn.Module):
     last layer writes 2×2 patches again, a transposed convolution without overlap. So the photo's
     every pixel reaches the output, and nothing is convolved at full size, where it costs most.
     `blocks` says how many separable blocks work at half, a quarter and an eighth of the size,
-    `context` how many wide ones at the lowest resolution: a teacher that normalises over the whole
-    picture colours each part by all of it. Two of 9×9 see all of 8×8, a picture of 256² at stride
-    32. `bilinear` smooths behind the ×2 to an eighth, a quarter and half of the size: where a head
-    decides, borders in slow transitions otherwise show the squares of the nearest-neighbour ×2.
+    `kernel` the side of their depthwise convolutions, one number or three, `context` how many wide
+    ones at the lowest resolution: a teacher that normalises over the whole picture colours each
+    part by all of it. Two of 9×9 see all of 8×8, a picture of 256² at stride 32. `bilinear` smooths
+    behind the ×2 to an eighth, a quarter and half of the size: where a head decides, borders in
+    slow transitions otherwise show the squares of the nearest-neighbour ×2.
     `output_kernel` is the side of a depthwise convolution of the output's logits at full size, 0
     for none: the patches know nothing of each other, and a decided border shows it as a row of
     beads. It begins as the identity.
@@ -41,22 +42,23 @@ class Detail(nn.Module):
         quarter: int = 32,
         eighth: int = 48,
         blocks: Sequence[int] = (2, 2, 0),
-        kernel: int = 5,
+        kernel: int | Sequence[int] = 5,
         context: int = 0,
         context_kernel: int = 9,
         bilinear: bool | Sequence[bool] = False,
         output_kernel: int = 0,
     ) -> None:
         super().__init__()
-        kernels = {"kernel": kernel, "context_kernel": context_kernel}
+        sides = 3 * [kernel] if isinstance(kernel, int) else [*kernel]
+        kernels = {"kernel": sides, "context_kernel": [context_kernel]}
         if output_kernel:
-            kernels["output_kernel"] = output_kernel
+            kernels["output_kernel"] = [output_kernel]
         _check(half, blocks, kernels, channels[0])
         photo, _, fourth, eight, sixteenth, *deeper = channels
         deepest = channels[-1]
         at2, at4, at8 = (
-            nn.Sequential(*(AddedSeparable(width, kernel) for _ in range(count)))
-            for width, count in zip((half, quarter, eighth), blocks, strict=True)
+            nn.Sequential(*(AddedSeparable(width, side) for _ in range(count)))
+            for width, count, side in zip((half, quarter, eighth), blocks, sides, strict=True)
         )
         self.context = nn.Sequential(
             *(AddedSeparable(deepest, context_kernel) for _ in range(context))
@@ -122,11 +124,17 @@ class Detail(nn.Module):
                 self.out.weight[channel, colour, row, column] = 1.0
 
 
-def _check(half: int, blocks: Sequence[int], kernels: Mapping[str, int], photo: int) -> None:
+def _check(
+    half: int, blocks: Sequence[int], kernels: Mapping[str, Sequence[int]], photo: int
+) -> None:
     if len(blocks) != 3 or min(blocks) < 0:
         raise DistillError(f"decoder.build.blocks={list(blocks)}: three numbers, 0 or more each")
     if half < 4 * photo:
         raise DistillError(f"decoder.build.half={half}: at least {4 * photo}, the photo's patches")
-    for name, kernel in kernels.items():
-        if kernel % 2 == 0:
-            raise DistillError(f"decoder.build.{name}={kernel}: must be odd")
+    if len(kernels["kernel"]) != 3:
+        listed = list(kernels["kernel"])
+        raise DistillError(f"decoder.build.kernel={listed}: one odd number, or three of them")
+    for name, sides in kernels.items():
+        for side in sides:
+            if side % 2 == 0:
+                raise DistillError(f"decoder.build.{name}={side}: must be odd")
