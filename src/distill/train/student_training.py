@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import os
 import shutil
+from collections.abc import Sequence
 from functools import partial
 from importlib.util import find_spec
 
 import pytorch_lightning as pl
 import torch
+from torch import nn
 
 from distill.config.settings.training import Loss, Train
 from distill.core import nodes
@@ -155,6 +157,8 @@ def student_module(
 ) -> DistillModule:
     """Student, criterion and how they are optimised. Raises DistillError for what does not fit."""
     student = new_student(settings)
+    if settings.trainable is not None:
+        freeze_others(student, settings.trainable)
     criterion = make_criterion(settings.loss.terms, settings.loss.weights, settings.loss.start)
     if settings.data.batch_size < criterion.min_batch:
         raise DistillError(
@@ -183,6 +187,20 @@ def student_module(
         _need_compiler(settings.trainer.accelerator)
         module.compile_training()
     return module
+
+
+def freeze_others(student: nn.Module, trainable: Sequence[str]) -> None:
+    """Let only these parts learn, modules or parameters by name. Raises DistillError."""
+    parameters = dict(student.named_parameters())
+    parts = {".".join(name.split(".")[:depth]) for name in parameters for depth in range(1, 9)}
+    for name in trainable:
+        if name not in parts:
+            known = sorted({part for part in parts if part.count(".") < 2})
+            raise DistillError(
+                "trainable: " + nodes.unknown_name(name, known, "part of the student")
+            )
+    for name, parameter in parameters.items():
+        parameter.requires_grad_(any(f"{name}.".startswith(f"{part}.") for part in trainable))
 
 
 def begin_at_targets(module: DistillModule, data: Pictures) -> None:

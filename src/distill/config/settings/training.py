@@ -419,6 +419,9 @@ class Train(PhotoSource, StudentSettings, Training):
         "again once, then kept",
         default="learnt",
     )
+    trainable: list[str] | None = setting(
+        "parts of the student that are trained, [decoder.at2,decoder.out]; null: all", default=None
+    )
     lr: PositiveFloat | Literal["auto"] = setting(
         "learning rate at its highest; auto: found before the first step, with its curve as a"
         " picture"
