@@ -72,9 +72,9 @@ def _take_down(root: Path, pairs: Sequence[CuratedPair], settings: Curate) -> No
     drop, restore = (read_dropped(file) if file else [] for file in files)
     photos = [Photo(each.pair.photo, each.line) for each in pairs]
     drops = drop_list(read_dropped(root / DROPPED), drop, restore, photos)
-    write_dropped(root, drops.lines)
     contents = [content_line(photo.local) for photo in photos if photo.pair_name in drops.new]
     report_takedown(root, drops.new, contents=contents, restored=drops.restored)
+    write_dropped(root, drops.lines)  # last: what is killed before finds them again
 
 
 def _pairs(root: Path, d: PairsFolder) -> list[CuratedPair]:

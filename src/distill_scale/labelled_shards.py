@@ -292,9 +292,10 @@ class ShardStore(PairStore):
         sides = None if counts is None else {side: counts[side] for side in SIDES}
         write_shard_manifest(self.root, manifest_of_shards, sides)
 
-    def remove(
-        self, obsolete: Sequence[tuple[ShardRow, set[str]]], manifest: Manifest
-    ) -> list[str]:
+    def contents(self, obsolete: Sequence[tuple[ShardRow, set[str]]]) -> list[str]:
+        return []
+
+    def remove(self, obsolete: Sequence[tuple[ShardRow, set[str]]], manifest: Manifest) -> None:
         """Copy the other pairs of each shard into one of their own, and remove it."""
         for old, names in obsolete:
             content = self.root.read(shard_path(old.shard))
@@ -313,7 +314,6 @@ class ShardStore(PairStore):
             # The index first: what is left of a shard is then no shard.
             self.root.remove(part_path(old.shard))
             self.root.remove(shard_path(old.shard))
-        return []
 
     def make(
         self, jobs: Sequence[PairJob], maker: PairMaker, rows: Mapping[str, PhotoRow]

@@ -151,7 +151,7 @@ def test_dropping_removes_the_pairs_and_the_set_remembers(folder, root, tmp_path
 def test_lists_add_up_and_restore_alone_takes_all_back_to_where_it_was(folder, root, tmp_path):
     make(folder, root)
     before = hashes(root)
-    assert [*make(folder, root, drop=listed(tmp_path, "3.png")).newly.values()] == ["3.png"]
+    make(folder, root, drop=listed(tmp_path, "3.png"))
     make(folder, root, drop=listed(tmp_path, "4.png"))
     assert not {"3", "4"} & {*sides(root)}
     assert make(folder, root, drop=listed(tmp_path)).made == 0
@@ -169,10 +169,56 @@ def test_lists_add_up_and_restore_alone_takes_all_back_to_where_it_was(folder, r
         make(folder, root, drop=everything)
 
 
+class Killed(Exception):
+    pass
+
+
+def test_what_is_left_out_is_recorded_before_anything_that_may_end_the_command(
+    folder, root, tmp_path
+):
+    recorded = []
+
+    def record(store, drops, contents):
+        assert (store.root.local / "train/photo").is_dir()
+        recorded.append(([*drops.new.values()], len(contents), drops.restored))
+
+    def kill(store, drops, contents):
+        record(store, drops, contents)
+        raise Killed
+
+    make(folder, root, record=_none)
+    for _ in range(2):  # killed at that place it is found again
+        with pytest.raises(Killed):
+            make(folder, root, drop=listed(tmp_path, "3.png"), record=kill)
+    everything = listed(tmp_path, *(path.name for path in folder.iterdir()))
+    with pytest.raises(DistillError, match="no train photo is left"):
+        make(folder, root, drop=everything, record=record)
+    names = sorted(path.name for path in folder.iterdir())
+    assert recorded == [(["3.png"], 1, set())] * 2 + [(names, len(names), set())]
+    make(folder, root, restore=everything, record=record)
+    new, _, restored = recorded[-1]
+    assert (new, len(restored)) == ([], len(names))
+
+
+def test_a_training_on_the_fly_records_what_it_leaves_out(folder, root, tmp_path):
+    recorded = []
+
+    def record(store, drops, contents):
+        recorded.append([*drops.new.values()])
+
+    split_for(find_photos(folder), MANIFEST, root, record=_none)
+    split_for(find_photos(folder), MANIFEST, root, listed(tmp_path, "3.png"), record=record)
+    assert recorded == [["3.png"]]
+
+
+def _none(*_):
+    raise AssertionError("nothing is left out here")
+
+
 def test_a_renamed_copy_stays_out_until_it_is_restored(folder, root, tmp_path):
     make(folder, root)
     drop = listed(tmp_path, "3.png")
-    assert [*make(folder, root, drop=drop).newly.values()] == ["3.png"]
+    make(folder, root, drop=drop)
     content = sha256(folder / "3.png")
     assert f"sha256:{content} " in (root / "dropped.txt").read_text()
     (folder / "3.png").rename(folder / "another name.png")
@@ -182,8 +228,8 @@ def test_a_renamed_copy_stays_out_until_it_is_restored(folder, root, tmp_path):
     assert not {"3", "another_name"} & {*sides(root)}
     assert "4_again" in sides(root)
     before = stamps(root)
-    assert make(folder, root).newly == {}
-    assert make(folder, root, drop=drop).newly == {}
+    make(folder, root, record=_none)
+    make(folder, root, drop=drop, record=_none)
     assert stamps(root) == before
     assert make(folder, root, restore=listed(tmp_path, "another name.png")).made == 1
     assert "another_name" in sides(root)

@@ -6,7 +6,7 @@ from collections.abc import Sequence, Set
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import torch
 
@@ -17,6 +17,7 @@ from distill.core.next_step import assigned
 from distill.core.nodes import class_of
 from distill.data import sources
 from distill.data.address import Address
+from distill.data.dropped import DropList
 from distill.data.kinds import chosen
 from distill.data.kinds.chosen import data_source
 from distill.data.manifest import Manifest, Precision, manifest_at
@@ -178,7 +179,7 @@ def split_on_the_fly(settings: PhotoSource, teacher: Teacher) -> dict[Side, list
     recipe = manifest(settings, teacher, root, photos)
     if manifest_at(root) is None:  # without terms a set counts as one from before they were kept
         keep_terms(root, settings)
-    return split_for(photos, recipe, root, **sources.drop_lists(settings))
+    return split_for(photos, recipe, root, **_drops(settings))
 
 
 def prepare_held_out(
@@ -230,16 +231,22 @@ def build(
     sides: Sequence[Side] = SIDES,
     engine: Engine = HERE,
 ) -> SetReport:
-    """`build_set` without what the settings' lists leave out. Keep the set's terms, say what
-    happened, and what still holds pictures that it leaves out from now on."""
-    lists = sources.drop_lists(settings)
-    report = build_set(photos, maker, recipe, store, sides, **lists, engine=engine)
+    """`build_set` without what the settings' lists leave out. Keep the set's terms, and say what
+    happened."""
+    report = build_set(photos, maker, recipe, store, sides, **_drops(settings), engine=engine)
     keep_terms(store.folder, settings, "teacher" in recipe.plain())
     print(report)
-    if report.newly or report.restored:
-        root, runs = store.root.local or store.folder, Path(getattr(settings, "runs", "runs"))
-        report_takedown(root, report.newly, runs, store.folder, report.contents, report.restored)
     return report
+
+
+def _drops(settings: PhotoSource) -> dict[str, Any]:
+    """The settings' lists, and how to find and say what still holds pictures that these name."""
+
+    def record(store: PairStore, drops: DropList, contents: Sequence[str]) -> None:
+        root, runs = store.root.local or store.folder, Path(getattr(settings, "runs", "runs"))
+        report_takedown(root, drops.new, runs, store.folder, contents, drops.restored)
+
+    return {**sources.drop_lists(settings), "record": record}
 
 
 def training_data(settings: Train, teacher: Teacher | None) -> DistillData:

@@ -268,11 +268,14 @@ class PairStore:
     def publish(self, manifest: Manifest, counts: Mapping[str, int] | None) -> None:
         """Have the root say what the folder does; `counts` is None while the set is being made."""
 
-    def remove(self, obsolete: Sequence[Any], manifest: Manifest) -> list[str]:
-        """Remove what is `obsolete`, and damaged pairs; gives lines for the photos' contents."""
+    def contents(self, obsolete: Sequence[Any]) -> list[str]:
+        """Lines for the contents of the photos in what is `obsolete`."""
         photos = {folders[0] for folders in PAIR_FOLDERS}
-        gone = [path for path in obsolete if path.parent.name in photos and path.is_file()]
-        contents = [content_line(path) for path in gone]
+        gone = (path for path in obsolete if path.parent.name in photos and path.is_file())
+        return [content_line(path) for path in gone]
+
+    def remove(self, obsolete: Sequence[Any], manifest: Manifest) -> None:
+        """Remove what is `obsolete`, and damaged pairs."""
         for path in obsolete:
             path.unlink(missing_ok=True)
             (path.parents[1] / LAYER_FOLDER / path.name).unlink(missing_ok=True)
@@ -280,7 +283,6 @@ class PairStore:
             # The last written first: what is left of a pair is then no pair.
             for path in reversed(self._files(job)):
                 path.unlink(missing_ok=True)
-        return contents
 
     def make(
         self, jobs: Sequence[PairJob], maker: PairMaker, rows: Mapping[str, PhotoRow]

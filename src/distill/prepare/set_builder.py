@@ -8,20 +8,24 @@ The pairs lie as the set's `PairStore` has it.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 
 from distill.core.engine import HERE, Engine
 from distill.core.errors import DistillError, counted
 from distill.data import photo_table
+from distill.data.dropped import DropList
 from distill.data.manifest import Manifest, is_complete, manifest_at, stamp, write_manifest
 from distill.data.photo_table import SIDES, SKIPPED
 from distill.data.photos import Photo, Side
 from distill.prepare.pair_maker import PairJob, PairMaker, PairStore, plan
 from distill.prepare.placement import Placement, place_photos
 from distill.prepare.whole_photos import whole_pictures
+
+# What a set leaves out or lets in again, and lines for the contents of the files that go.
+Record = Callable[[PairStore, DropList, Sequence[str]], None]
 
 
 @dataclass
@@ -34,8 +38,7 @@ class SetReport:
     near-duplicates of theirs), and those dropped by a list. `untested`: a test side was asked for,
     and no pair is on it. `damaged` is how many pairs were there and no whole pictures; they are
     among the new ones where their photos can be read. `listed` is where below `root` the skipped
-    ones are, `newly` photos that are left out from now on, by the names of their pairs, with their
-    files' `contents`, `restored` the pairs of those that are let in again.
+    ones are.
     """
 
     root: str
@@ -45,9 +48,6 @@ class SetReport:
     untested: bool = False
     damaged: int = 0
     listed: str = SKIPPED
-    newly: Mapping[str, str] = field(default_factory=dict)
-    contents: Sequence[str] = ()
-    restored: set[str] = field(default_factory=set)
 
     def __str__(self) -> str:
         counts = self.counts
@@ -81,11 +81,12 @@ def build_set(
     drop: Path | None = None,
     restore: Path | None = None,
     engine: Engine = HERE,
+    record: Record | None = None,
 ) -> SetReport:
     """Make every pair of the manifest that the store does not have yet, on the `sides` asked for.
 
     A complete set is left untouched. `drop` lists pictures to leave out, and the set keeps to it
-    until `restore` lists them. `engine` makes thumbnails.
+    until `restore` lists them; `record` gets them first. `engine` makes thumbnails.
     Raises DistillError when another set lies there, another process is at it, nothing can be
     written there, the maker cannot be used, or no photo of a side but the test side can.
     """
@@ -111,12 +112,11 @@ def build_set(
         and all((folder / name).is_file() for name in maker.extras)
         and store.is_finished(manifest)
     )
-    contents = list[str]()
     if todo or not up_to_date:
         with _not_left_empty(store), store.writing():
             more = [maker.device_name] if todo else []
-            _remember(store, manifest, placement, before, store.devices(*more))
-            contents = store.remove(placement.obsolete, manifest)
+            _remember(store, manifest, placement, before, store.devices(*more), record)
+            store.remove(placement.obsolete, manifest)
             maker.begin(folder, jobs)
             bad |= store.make(todo, maker, {row.pair: row for row in placement.rows})
             photo_table.write_skipped(folder, bad)
@@ -126,8 +126,7 @@ def build_set(
             store.publish(manifest, counts)
     report = SetReport(
         str(store), sum(map(store.has, todo)), bad, _counts(store, placement, bad),
-        damaged=damaged, listed=store.listed, newly=placement.drops.new,
-        contents=contents, restored=placement.drops.restored,
+        damaged=damaged, listed=store.listed,
     )  # fmt: skip
     check_sides(report, manifest, maker, sides)
     return report
@@ -153,6 +152,7 @@ def split_for(
     root: Path,
     drop: Path | None = None,
     restore: Path | None = None,
+    record: Record | None = None,
 ) -> dict[Side, list[Photo]]:
     """The split for labelling on the fly: that of the set at `root`, which remembers it.
 
@@ -163,7 +163,7 @@ def split_for(
     placement = place_photos(photos, manifest, store, drop, restore)
     if before is None or not placement.remembered:
         with store.writing():
-            _remember(store, manifest, placement, before, store.devices())
+            _remember(store, manifest, placement, before, store.devices(), record)
             store.remove(placement.obsolete, manifest)
     for key, reason in sorted(placement.bridging.items()):
         print(f"skipped {key!r}: {reason}")
@@ -176,11 +176,15 @@ def _remember(
     placement: Placement,
     before: object,
     devices: Sequence[str] | None,
+    record: Record | None,
 ) -> None:
-    """Write down what the set will be."""
+    """Write down what the set will be; before its list the record of what that leaves out, which
+    is lost otherwise where labelling is killed or fails: the next command finds nothing new."""
     if stamp(store.folder) != before:
         raise DistillError(f"{store}: another command changed this set meanwhile; start again")
     write_manifest(store.folder, manifest, None, devices)
+    if record and (placement.drops.new or placement.drops.restored):
+        record(store, placement.drops, store.contents(placement.obsolete))
     photo_table.write_dropped(store.folder, placement.drops.lines)
     photo_table.write_rows(store.folder, placement.rows)
     store.publish(manifest, None)
