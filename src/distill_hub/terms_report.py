@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
+from distill.config.settings.base import LicenceSettings
 from distill.config.settings.training import PhotoSource
 from distill.core.errors import DistillError
 from distill.core.files import write_whole
@@ -16,7 +17,7 @@ from distill.data.cards.terms import terms_section
 from distill.data.kinds.chosen import data_source, seen_from_here
 from distill.data.manifest import counts_at
 from distill.data.photo_table import RUN_PAIRS, read_sides
-from distill.data.terms import terms_of, terms_of_photos
+from distill.data.terms import state_terms, terms_of_photos
 from distill.runs.run_folder import run_named
 
 
@@ -24,10 +25,11 @@ class TermsReport(Report):
     """Every source, how many photos it gave, photographers, licences and the whole chain."""
 
     def write(self, run: str | None, runs: str, output: str | None) -> Path:
-        """Write RUN/terms.md, or `output`; gives that. Raises DistillError without such a run."""
+        """Write RUN/terms.md, or `output`; gives that. Raises DistillError without such a run, and
+        for a terms.csv that is no such table."""
         chosen = run_named(run, runs)
         checkpoint = chosen.checkpoint("best")
-        terms, name = terms_of(checkpoint), one_line(chosen.folder.name)
+        terms, name = state_terms(checkpoint, LicenceSettings()), one_line(chosen.folder.name)
         parts = [
             f"# Terms of run {name}",
             f"{terms.line[0].upper()}{terms.line[1:]}. As of {time.strftime('%Y-%m-%d')}.",
@@ -46,7 +48,7 @@ def _photos(source: PhotoSource, run: Path) -> Iterator[str]:
     try:
         root = str(data_source(source).root)
         folders = [*sources.photo_folders(source).values()]
-        photo_terms = terms_of_photos(root, source, run).photos
+        listed = terms_of_photos(root, source, run)
     except DistillError as error:
         yield str(error)
         return
@@ -55,11 +57,13 @@ def _photos(source: PhotoSource, run: Path) -> Iterator[str]:
         f"{counts[side]:,} {side}" for side in ("train", "val", "test") if side in counts
     )
     yield f"From {', '.join(f'`{folder}`' for folder in folders)}; pairs: {pairs or 'not counted'}."
-    if not photo_terms:
+    if listed.idle:
+        yield f"Rows of terms.csv that no photo has: {', '.join(map(repr, listed.idle[:20]))}."
+    if not listed.photos:
         yield "No terms.csv lies beside them: see the chain."
         return
     rows: list[list[str]] = [["photos", "photographer", "licence", "source"]]
-    for e, count in Counter(photo_terms).most_common():
+    for e, count in Counter(listed.photos).most_common():
         cells = (each or "not said" for each in (e.author, e.licence, e.source))
         rows.append([f"{count:,}", *cells])
     yield markdown_table(rows, right=[0])

@@ -40,5 +40,11 @@ def test_terms_can_be_stated_and_mended_at_any_time(here, capsys):
         rf"\| photos: {count} by Anna \| yes \| no \| no \| CC0 \(says the publisher\) \(stated 2"
     )
     assert re.search(chain + r"[-: 0-9]+, before CC BY-NC 4\.0\)", page)  # of all the photos
+    (here / "photos/terms.csv").write_text("photo,licence\n*,CC0\nno.png,CC BY-NC 4.0\n")
+    assert run(check, "run=two", "report=terms") == 0
+    assert "that no photo has: 'no.png'." in (here / "runs/two/terms.md").read_text()
+    (here / "photos/terms.csv").write_text("photo,licence\n*,CC0\n*,CC BY-NC 4.0\n")
+    assert run(check, "run=two", "report=terms") == 1
+    assert "line 3: other terms of '*' than a line before" in capsys.readouterr().err
     assert run(check, "run=two") == 1
     assert "run=two: of report=terms" in capsys.readouterr().err

@@ -135,6 +135,8 @@ def test_a_set_that_is_none(here, capsys):
 @pytest.mark.slow
 def test_a_student_there_and_back(student, capsys):
     here = student.parent
+    assert run(hub, "push", "model=mine.onnx", "repo=./shared") == 1
+    assert "mine.onnx: a student is pushed from .safetensors" in last_line(capsys)
     assert run(hub, "push", "model=mine.safetensors", "repo=./shared") == 0
     shared = files(here / "shared")
     assert sorted(shared) == ["README.md", "config.json", "model.safetensors", "sheet.jpg"]

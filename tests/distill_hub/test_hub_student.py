@@ -137,6 +137,8 @@ def test_the_card_of_a_student_of_pairs_names_no_teacher(file):
     ("licence", "name"),
     [
         ("MIT", "mit"), ("MIT, as this project", "mit"), ("MITRE's own", "other"),
+        ("CC BY 4.0, and freer: CC0, public domain, by photo", "cc-by-4.0"),
+        ("CC0, personal use only", "other"), ("CC BY 4.0 (not for sale)", "other"),
         ("CC BY-NC-SA 4.0", "cc-by-nc-sa-4.0"), ("CC BY-NC-SA 4.0 (White-box)", "cc-by-nc-sa-4.0"),
         ("AnimeGANv2: free for academic and non-commercial use only", "other"), ("", "other"),
     ],

@@ -39,6 +39,9 @@ KNOWN: Mapping[str, tuple[str, Answer, Answer, Answer]] = {
 _ROW = re.compile(r"((?:.*: )?(?:photos|pictures [^:]+)): [\d,]+( by .+)?")
 _OWN = re.compile(rf"photos|({STYLE}|pictures )(?!.*: ).*")
 _FORBIDS = re.compile(r"(?i)non[- ]?commercial|not? (?:for )?commercial|research|\bNC\b")
+_NARROWS = re.compile(
+    r"(?i)\b(only|not|except|unless|but|personal|private|academic|educational|editorial)\b"
+)
 
 
 def known_licence(text: str) -> tuple[str, Answer, Answer, Answer] | None:
@@ -50,7 +53,8 @@ def known_licence(text: str) -> tuple[str, Answer, Answer, Answer] | None:
     for start, row in KNOWN.items():
         spelled = re.escape(start.replace("-", " ").lower())
         if re.fullmatch(rf"{spelled}(?:[,;].*| ?\(.*)?", plain):
-            return row if row[1] == "no" or not _FORBIDS.search(text) else None
+            narrowed = _FORBIDS.search(text) or _NARROWS.search(text)
+            return row if row[1] == "no" or not narrowed else None
     return None
 
 
