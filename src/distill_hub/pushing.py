@@ -50,7 +50,7 @@ def carry_out(settings: HubSettings) -> None:
         file = run.checkpoint(settings.checkpoint) if run.folder.is_dir() else run.folder
         if file.suffix.lower() == ".onnx":
             raise DistillError(
-                f"model={file}: a student is pushed from .safetensors or .ckpt, not an exported file"
+                f"model={file}: a student is pushed from .safetensors or .ckpt, not from exports"
             )
         student, stated = PublishedStudent.of(file), settings.licence.pictures
         terms = state_terms(file, settings.licence)

@@ -104,6 +104,7 @@ def test_a_package_that_is_named_is_trusted_and_one_that_is_not_is_not(lab):
     ("contract", "said"),
     [
         ("contract: 2", "made for contract 2 of distill's plug-ins, and this distill has contract"),
+        ("contract: '1'", "made for contract '1' of distill's plug-ins"),
         ("", "plugin.yaml is missing; it has one line, contract: 1"),
         (": [", "plugin.yaml has no contract; it has one line, contract: 1"),
         ("usage: {}", "plugin.yaml has no contract"),
@@ -255,6 +256,8 @@ class Sides(Pix2PixRecipe):
     learns_from = "pictures"
 class Kind(Recipe):
     settings = dict
+class Short(Recipe):
+    def train(self, settings): ...
 class Broken(Recipe):
     monitor = property(lambda self: 1 / 0)
 """
@@ -274,7 +277,8 @@ def test_a_recipe_has_the_parts_of_its_base(lab):
     [
         ("Ways", "networks is to be a name for each of AtoB and BtoA"),
         ("Sides", "learns_from one of photos, pairs, domains"),
-        ("Broken", r"raised ZeroDivisionError \(division by zero, .*recipes.py:12\)"),
+        ("Broken", r"raised ZeroDivisionError \(division by zero, .*recipes.py:14\)"),
+        ("Short", r"want train\(self, settings, run, first\), too many positional arguments"),
         ("Kind", "settings is no subclass of distill.config.settings.training.Training"),
     ],
 )
@@ -282,6 +286,16 @@ def test_a_wrong_part_of_a_recipe_is_one_line(lab, name, said):
     (lab() / "mylab/recipes.py").write_text(RECIPES)
     with pytest.raises(DistillError, match=f"recipe=mylab.recipes.{name}.*{said}"):
         recipe_named(f"mylab.recipes.{name}")
+
+
+def test_a_choice_that_is_no_yaml_is_one_line(lab):
+    file = lab() / "mylab/conf/decoder/torn.yaml"
+    file.parent.mkdir(exist_ok=True)
+    file.write_text("name: [torn")
+    plugins.name_plugins("mylab")
+    with pytest.raises(DistillError, match=r"file is no YAML \(.*torn\.yaml\", line 1") as error:
+        compose.load("train", ["decoder=torn"], Train)
+    assert "\n" not in str(error.value)
 
 
 NAMED = """

@@ -19,6 +19,7 @@ from hydra.errors import HydraException, OverrideParseException
 from hydra.plugins.search_path_plugin import SearchPathPlugin
 from omegaconf import OmegaConf
 from omegaconf.errors import OmegaConfBaseException
+from yaml import YAMLError
 
 from distill.config.arguments import TypedKeys, words_of
 from distill.config.explain import no_setting, wrong_choice
@@ -165,6 +166,10 @@ def over_conf(name: str, overrides: Sequence[str] = ()) -> Iterator[OverridesPar
             # The last two are Hydra's for GROUP=5 and GROUP=[5].
             except (HydraException, OmegaConfBaseException, ValueError, TypeError) as error:
                 raise DistillError(_reason(name, overrides, error)) from error
+            except YAMLError as error:
+                raise DistillError(
+                    f"a choice's file is no YAML ({reason_of(error, 300)})"
+                ) from error
             except RecursionError as error:
                 circle = "the `defaults` of a choice's file lead back to it; mend that file"
                 raise DistillError(f"{' '.join(overrides)}: {circle}") from error

@@ -7,6 +7,7 @@ and never which recipe it is. What a run has, the class of its settings says.
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
@@ -124,6 +125,10 @@ def _check(recipe: Recipe, key: str) -> None:
     schema, networks = recipe.settings, recipe.networks
     if not (isinstance(schema, type) and issubclass(schema, Training)):
         raise DistillError(f"{key}: settings is no subclass of {Training.__module__}.Training")
+    try:
+        inspect.signature(recipe.train).bind(None, None, None)
+    except TypeError as error:
+        raise DistillError(f"{key}: want train(self, settings, run, first), {error}") from None
     ways, sides = get_args(Direction), get_args(Material)
     if not isinstance(networks, Mapping) or not networks or not {*networks} <= {*ways}:
         raise DistillError(f"{key}: networks is to be a name for each of {' and '.join(ways)}")
