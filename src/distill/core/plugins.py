@@ -178,8 +178,8 @@ def _other_contract(package: str) -> str:
             return f"plug-in {package}: {file} {wrong}; it has one line, contract: {CONTRACT}"
         if contract not in (None, CONTRACT):
             return (
-                f"plug-in {package}: made for contract {contract!r} of distill's plug-ins, and this "
-                f"distill has contract {CONTRACT}; update the older of the two"
+                f"plug-in {package}: made for contract {contract!r} of distill's plug-ins, and "
+                f"this distill has contract {CONTRACT}; update the older of the two"
             )
     return ""
 
