@@ -13,6 +13,7 @@ import distill.__main__ as distill
 from distill import api
 from distill.config import compose, groups
 from distill.config.command import Command
+from distill.config.help import comments_by_key
 from distill.config.registry import recipe_named
 from distill.config.settings.commands import CheckSettings
 from distill.config.settings.training import Train
@@ -296,6 +297,8 @@ def test_a_choice_that_is_no_yaml_is_one_line(lab):
     with pytest.raises(DistillError, match=r"file is no YAML \(.*torn\.yaml\", line 1") as error:
         compose.load("train", ["decoder=torn"], Train)
     assert "\n" not in str(error.value)
+    with pytest.raises(DistillError, match=r"torn\.yaml: no YAML \("):
+        comments_by_key()
 
 
 NAMED = """
