@@ -39,6 +39,21 @@ def a_run(folder: Path, **settings: object) -> None:
     (folder / "config.yaml").write_text(yaml.safe_dump(settings))
 
 
+def test_a_list_that_cannot_be_written_ends_the_command(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    root = a_set(Path("data/pairs/set"), BERT)
+    a_run(Path("runs/shut"), data={"root": str(root)})
+    Path("runs/shut/takedown.txt/x").mkdir(parents=True)  # of a run's a line in the set's is left
+    report_takedown(root, {ANNA.pair_name: "anna.jpg"}, Path("runs"))
+    assert "run    runs/shut" in (root / "takedown.txt").read_text()
+    (root / "takedown.txt").unlink()
+    (root / "takedown.txt/x").mkdir(parents=True)
+    capsys.readouterr()
+    with pytest.raises(OSError, match=r"takedown\.txt"):
+        report_takedown(root, {ANNA.pair_name: "anna.jpg"}, Path("runs"))
+    assert not capsys.readouterr().out
+
+
 def test_every_place_is_named_and_nothing_is_deleted(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("DISTILL_CACHE", str(tmp_path / "cache"))

@@ -48,12 +48,13 @@ def report_takedown(
     pictures. The folder `own` of the set's own files, None: `root`, keeps what was found.
 
     `contents` are lines for the pictures' files (`content_line`), `restored` the pair names of
-    pictures that may be used again.
+    pictures that may be used again. Raises OSError where the set's own list cannot be written.
     """
     record = (own or root) / TAKEDOWN
     if back := {*restored} & _pictures(record).keys():
         for file in (record, *runs.rglob(TAKEDOWN)):
-            _write(file, (line for line in read_dropped(file) if not back & _pairs_in(line)))
+            with suppress(OSError):
+                _write(file, (line for line in read_dropped(file) if not back & _pairs_in(line)))
     if not pictures:
         return
     keys, near = {*pictures.values()}, {real_path(path): path for path in _near(root)}
@@ -81,8 +82,11 @@ def report_takedown(
     networks = list[str]()
     with suppress(OSError):
         networks += [content_line(file.local) for run in trained for file in _networks(run)]
-    for file in (record, *(run / TAKEDOWN for run in trained)):
-        _write(file, [*read_dropped(file), head, *named, *contents, *networks, *places])
+    lines = [head, *named, *contents, *networks, *places]
+    _write(record, [*read_dropped(record), *lines])
+    for file in (run / TAKEDOWN for run in trained):
+        with suppress(OSError):  # a run may lie where nothing can be written
+            _write(file, [*read_dropped(file), *lines])
     shown = "\n".join(places[:SHOWN])
     print(f"{head}; nothing of it is deleted, {record} names all\n{shown}".rstrip())
 
@@ -119,7 +123,8 @@ def note_published(path: Path, where: str, runs: Path = Path("runs")) -> None:
         line, every = content_line(path), sorted(runs.rglob("config.yaml"))
         folder = next((c.parent for c in every if copies(_networks(c.parent), [line])), None)
     if folder is not None:
-        _write(folder / PUBLISHED, [*read_dropped(folder / PUBLISHED), where])
+        with suppress(OSError):
+            _write(folder / PUBLISHED, [*read_dropped(folder / PUBLISHED), where])
 
 
 def _beside(terms: Terms, count: int, whose: str) -> Terms:
@@ -207,10 +212,9 @@ def _pairs_in(line: str) -> set[str]:
 
 
 def _write(path: Path, lines: Iterable[str]) -> None:
-    """Each line once."""
-    with suppress(OSError):
-        text = "".join(f"{line}\n" for line in dict.fromkeys(lines))
-        write_whole(path, text.encode(errors="surrogateescape"))
+    """Each line once. Raises OSError."""
+    text = "".join(f"{line}\n" for line in dict.fromkeys(lines))
+    write_whole(path, text.encode(errors="surrogateescape"))
 
 
 def _trained_on(sets: set[Path], pictures: Mapping[str, str], runs: Path) -> dict[Path, str]:
