@@ -12,17 +12,15 @@ from typing import Any
 
 import numpy as np
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
 from distill.config.settings.networks import StyleSettings
-from distill.config.settings.training import Train, source_of
 from distill.core.arrays import over_white
 from distill.core.errors import DistillError
 from distill.core.images import batches
 from distill.core.nodes import Node
 from distill.core.progress import track
 from distill.core.threads import adapting
-from distill.data.kinds import chosen
 from distill.data.manifest import manifest_at
 from distill.eval_fid.feature_sets import Row, Values, interval, mean_row, per_picture
 from distill.metrics import frechet
@@ -97,13 +95,6 @@ def by_kind(scores: Mapping[str, Mapping[str, Row]]) -> dict[str, dict[str, dict
             part = parts[", lines and flicker" if figure in DRAWN else ""]
             part.setdefault(name, {})[figure] = value
     return {title: part for title, part in parts.items() if part}
-
-
-def networks_of(student: nn.Module, trained: Train, photos: str | None) -> dict[str, nn.Module]:
-    """A run's student, and its teacher where that is available and labelled the scored set."""
-    source = source_of(trained, photos)
-    teacher = teacher_of(chosen.pairs_root(source), source.style, source.teacher)
-    return {"student": student} | ({"teacher": teacher} if teacher else {})
 
 
 def teacher_of(root: Path, style: StyleSettings, node: Node | None) -> Teacher | None:

@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from rich.console import Console
 from rich.table import Table
-from torch import Tensor
 
 from distill.config.registry import recipe_named
 from distill.config.settings.commands import EvalFid
-from distill.config.settings.training import Train
+from distill.config.settings.training import Train, source_of
 from distill.core.arrays import save_png
 from distill.core.errors import DistillError, counted
 from distill.core.files import write_json, write_whole
@@ -56,7 +54,11 @@ def carry_out(settings: EvalFid) -> tuple[Run | None, dict[str, Any]]:
         folder = Path(settings.output or run.folder / "eval")
         if settings.direction != "AtoB" and not settings.output:
             folder /= settings.direction
-        write_sheet(pictures.columns, pictures.titles, settings.sheet, folder)
+        # Of a student photo | teacher | student, the paper's Figure 1.
+        columns = (to_float(column[: settings.sheet]) for column in pictures.columns)
+        page = sheet([*zip(*columns, strict=False)], pictures.titles)
+        save_png(page, folder / "contact_sheet.png")
+        print(f"contact sheet: {folder / 'contact_sheet.png'}")
     scores = {"fid_missing": missing or None} | scores  # a style of one picture has no FID
     write(scores, folder)
     return run, scores
@@ -77,7 +79,10 @@ def score_run(checkpoint: Path, settings: EvalFid, features: FeatureNetwork | No
     settings = replace(settings, metrics=metrics | settings.metrics)
     pictures, networks = heldout.held_out_photos(network, trained, settings), {}
     if settings.flicker:
-        networks = line_scores.networks_of(network, trained, settings.photos)
+        networks["student"], source = network, source_of(trained, settings.photos)
+        root = chosen.pairs_root(source)
+        if teacher := line_scores.teacher_of(root, source.style, source.teacher):
+            networks["teacher"] = teacher
     scores = paired_scores.score_pairs(pictures, features, settings, networks)
     if trained.channels == 1:  # a matte has no lines
         rows = scores["drawing"].items()
@@ -112,16 +117,6 @@ def write(results: Row, folder: Path) -> None:
     for note in _notes(results):
         print(note)
     print(f"results: {folder / 'results.json'}")
-
-
-def write_sheet(columns: Iterable[Tensor], titles: Sequence[str], count: int, folder: Path) -> None:
-    """contact_sheet.png: of a student photo | teacher | student, the paper's Figure 1.
-
-    `columns` are uint8 (n, 3, H, W), of which the first `count` rows are shown.
-    """
-    rows = zip(*(to_float(column[:count]) for column in columns), strict=False)
-    save_png(sheet(list(rows), titles), folder / "contact_sheet.png")
-    print(f"contact sheet: {folder / 'contact_sheet.png'}")
 
 
 def _lines(results: Row) -> list[tuple[str, str, str]]:
