@@ -160,20 +160,15 @@ def subject_of(network: nn.Module, trained: Training, settings: Export, terms: T
     size = exporter.size or side
     terms = terms.published(f"run={trained.run}", settings.takedown.accept)
     terms = terms.permitted("export", settings.licence.i_have_permission)
-    about = json.dumps(_about(network, trained))
+    weights = sha256()  # of all values, unfolded
+    for name, value in network.state_dict().items():
+        weights.update(name.encode() + value.detach().cpu().contiguous().numpy().tobytes())
+    style = trained.style.name if isinstance(trained, Train) else trained.run
+    about = {"style": style, "version": __version__, "weights": weights.hexdigest()}
     exporter = replace(exporter, profile=profile, size=size, colours_at=at)
-    exporter = replace(exporter, terms=terms.json(), about=about)
+    exporter = replace(exporter, terms=terms.json(), about=json.dumps(about))
     exporter = replace(exporter, opset=exporter.opset_of(network))
     return Subject(network, trained, exporter, settings.direction, terms)
-
-
-def _about(network: nn.Module, trained: Training) -> dict[str, Any]:
-    """What every file says of its network; `weights` is the hash of all its values, unfolded."""
-    values = sha256()
-    for name, value in network.state_dict().items():
-        values.update(name.encode() + value.detach().cpu().contiguous().numpy().tobytes())
-    name = trained.style.name if isinstance(trained, Train) else trained.run
-    return {"style": name, "version": __version__, "weights": values.hexdigest()}
 
 
 def limits(subject: Subject, settings: Export) -> Budget:

@@ -96,12 +96,6 @@ class Run:
             pass  # bytes, a day that is none, a circle, a list
         raise DistillError(f"{path}: damaged{why}; start over with resume=false")
 
-    def has_settings(self, settings: Training) -> bool:
-        """Whether it was started with the same settings, as far as they decide the outcome."""
-        with suppress(DistillError):
-            return not differences(self.settings(), settings)
-        return False
-
     def validations(self) -> list[dict[str, float]]:
         """The rows of metrics.csv that hold a validation, in its order; none without that file."""
         rows: list[dict[str, float]] = []
@@ -190,7 +184,10 @@ class Run:
             kept = next(folder for folder in numbered if not folder.exists())
             self.folder.rename(kept)
             print(f"{self.folder}: starts over; the earlier run is kept as {kept}")
-        if not (checkpoint or (settings.resume and self.has_settings(settings))):
+        same = checkpoint is not None
+        with suppress(DistillError):  # no settings, or damaged ones
+            same = same or (settings.resume and not differences(self.settings(), settings))
+        if not same:
             self.measured.unlink(missing_ok=True)  # of a run with other settings
         write_whole(self.folder / "config.yaml", yaml.safe_dump(asdict(settings), sort_keys=False))
         if checkpoint:

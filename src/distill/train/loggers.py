@@ -38,12 +38,6 @@ def check_installed(loggers: Loggers) -> None:
         check_base(f"logger.own.{name}", node, Logger)
 
 
-def of_the_folder(loggers: Loggers, run: Run) -> Sequence[Logger]:
-    """Those that write nothing before the first figure: TensorBoard, where it is wanted."""
-    wanted = loggers.tensorboard
-    return [TensorBoardLogger(str(run.folder), name="tensorboard", version="")] if wanted else []
-
-
 def open_external(loggers: Loggers, run: Run, settings: Mapping[str, Any]) -> list[Logger]:
     """Weights & Biases, MLflow and the user's own where they are wanted, with the settings told.
 

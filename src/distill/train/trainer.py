@@ -13,6 +13,7 @@ import pytorch_lightning as pl
 import torch
 import torch.distributed as dist
 from pytorch_lightning.callbacks import EarlyStopping, LearningRateMonitor, ModelCheckpoint
+from pytorch_lightning.loggers import TensorBoardLogger
 from torch import nn
 
 from distill.config.registry import recipe_named
@@ -26,7 +27,7 @@ from distill.train.callbacks.reports import MetricsTable, Previews, Progress
 from distill.train.callbacks.steps import AdaptiveThreads, Finite, FixedThreads, LastValidation
 from distill.train.ending import outcome
 from distill.train.launch import release_other_ranks
-from distill.train.loggers import ExternalLoggers, check_installed, close, of_the_folder
+from distill.train.loggers import ExternalLoggers, check_installed, close
 
 
 def make_trainer(
@@ -38,7 +39,7 @@ def make_trainer(
 ) -> pl.Trainer:
     """Lightning's trainer, writing into the run's folder.
 
-    `own` are the recipe's callbacks; the best checkpoint and an early end go by `monitor`, of which
+    `callbacks` are the recipe's; the best checkpoint and an early end go by `monitor`, of which
     less is better. Lightning clips gradients to the norm `clip`; a module that steps its optimisers
     by hand clips them itself.
     """
@@ -49,6 +50,9 @@ def make_trainer(
     _check(settings)
     assert t.max_steps is not None
     users = [part(f"callbacks.{n}", node, pl.Callback) for n, node in settings.callbacks.items()]
+    board = []  # it writes nothing before the first figure; ExternalLoggers opens the others
+    if settings.logger.tensorboard:
+        board.append(TensorBoardLogger(str(run.folder), name="tensorboard", version=""))
     try:
         trainer = pl.Trainer(
             accelerator=t.accelerator,
@@ -69,7 +73,7 @@ def make_trainer(
             enable_checkpointing=monitor is not None,
             enable_model_summary=False,
             enable_progress_bar=False,
-            logger=of_the_folder(settings.logger, run),
+            logger=board,
             callbacks=[*callbacks, *users, *_callbacks(settings, run, monitor)],
             plugins=[AtomicCheckpoints()],
         )

@@ -8,6 +8,7 @@ import shutil
 import signal
 import time
 from dataclasses import asdict
+from functools import partial
 from pathlib import Path
 from threading import current_thread, main_thread
 from types import FrameType
@@ -74,8 +75,10 @@ class Checkpoints(pl.Callback):
     ) -> None:
         if batch_idx % trainer.accumulate_grad_batches:
             return
-        asked = self._any(trainer, self.asked)
-        if asked or self._any(trainer, time.monotonic() - self._saved_at >= EVERY):
+        # Whether it is so in any process: all must act at the same step.
+        of_any = partial(trainer.strategy.reduce_boolean_decision, all=False)
+        asked = of_any(self.asked)
+        if asked or of_any(time.monotonic() - self._saved_at >= EVERY):
             self._between_steps = True
             self.save(trainer)
             self._between_steps = False
@@ -106,10 +109,6 @@ class Checkpoints(pl.Callback):
             with atomic_write(self.run.previous) as kept:
                 shutil.copyfile(self.run.last, kept)
         trainer.save_checkpoint(self.run.last)  # others than the first process write nothing
-
-    def _any(self, trainer: pl.Trainer, mine: bool) -> bool:
-        """Whether it is so in any process: all must act at the same step."""
-        return trainer.strategy.reduce_boolean_decision(mine, all=False)
 
 
 class AtomicCheckpoints(TorchCheckpointIO):
