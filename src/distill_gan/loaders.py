@@ -2,20 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from torch.utils.data import Dataset
-
-from distill.config.settings.training import DataConfig
 from distill.core.errors import DistillError
 from distill.data.datamodule import DistillData
 from distill.data.datasets import PairSet
 from distill.data.kinds.chosen import data_source
 from distill.data.kinds.source import check_some
-from distill.data.pairs import Pairs, check_transparency
-from distill.data.photos import Side
+from distill.data.pairs import check_transparency
 from distill_gan.domains import find_unpaired
 from distill_gan.settings import AdversarialDataConfig, CycleGANTrain, Pix2PixTrain
 from distill_gan.unpaired_set import UnpairedSet
@@ -40,7 +35,7 @@ def paired(settings: Pix2PixTrain) -> DistillData:
     varied |= {"crop_size": d.crop_size, "shifts": pairs.shifts[0], **pairs.how}
     train = PairSet(pairs.train, d.size, train=True, **varied, **common)
     val = PairSet(pairs.val, d.crop_size, train=False, shifts=pairs.shifts[1], **common)
-    return _data_module(train, val, d, pairs.pairs)
+    return DistillData(train, val, d.batch_size, d.workers, d.val_limit, pairs.pairs)
 
 
 def unpaired(settings: CycleGANTrain) -> DistillData:
@@ -53,13 +48,8 @@ def unpaired(settings: CycleGANTrain) -> DistillData:
     common: dict[str, Any] = {"crop_size": d.crop_size, "pad": d.pad}
     varied: dict[str, Any] = {"flip": d.flip, "seed": settings.seed, "colour": d.colour}
     train = UnpairedSet(*sides["train"], d.size, train=True, **varied | common)
-    return _data_module(train, UnpairedSet(*sides["val"], d.crop_size, train=False, **common), d)
-
-
-def _data_module(
-    train: Dataset, val: Dataset, d: DataConfig, pairs: Mapping[Side, Pairs] | None = None
-) -> DistillData:
-    return DistillData(train, val, d.batch_size, d.workers, d.val_limit, pairs)
+    val = UnpairedSet(*sides["val"], d.crop_size, train=False, **common)
+    return DistillData(train, val, d.batch_size, d.workers, d.val_limit)
 
 
 def _check_sizes(data: AdversarialDataConfig) -> None:

@@ -85,7 +85,7 @@ class RayEngine(Engine):
                 **start,
             )
         except Exception as error:  # of many kinds, down to those of its own start scripts
-            self._leave()
+            self.__exit__()
             where = f"engine.address={address}" if address else "engine=ray"
             raise DistillError(
                 f"{where}: no Ray cluster there ({reason_of(error, 200)}); start one with ray "
@@ -94,9 +94,6 @@ class RayEngine(Engine):
         return self
 
     def __exit__(self, *_: object) -> None:
-        self._leave()
-
-    def _leave(self) -> None:
         self.ray.shutdown()
         # Ray sets a handler of its own, by which a process ends with its cluster, and keeps it.
         signal.signal(signal.SIGTERM, self.sigterm or signal.SIG_DFL)

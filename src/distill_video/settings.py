@@ -11,16 +11,14 @@ from distill.config.extension import Extension
 from distill.config.settings.base import Settings, setting
 from distill.core.errors import needed
 
-
-def _number_as_text(value: Any) -> Any:
-    return str(value) if isinstance(value, int) else value
+AS_TEXT = BeforeValidator(lambda value: str(value) if isinstance(value, int) else value)
 
 
 @dataclass(frozen=True, kw_only=True)
 class VideoSettings(Settings):
     """distill.stylize"""
 
-    camera: Annotated[str, BeforeValidator(_number_as_text), Field(min_length=1)] | None = setting(
+    camera: Annotated[str, AS_TEXT, Field(min_length=1)] | None = setting(
         "a camera by its number or device, shown as it comes; a video file plays as one"
     )
     screen: Literal["window", "virtual"] = setting(

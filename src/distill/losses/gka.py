@@ -54,11 +54,9 @@ def _gram(features: Tensor, estimator: Estimator) -> Tensor:
         return flat @ flat.T
     flat = flat - flat.mean(0)  # unbiased it changes nothing, but for rounding
     gram = flat @ flat.T
-    return _u_centred(gram) if estimator == "unbiased" else gram
-
-
-def _u_centred(gram: Tensor) -> Tensor:
-    """Without diagonal, so that all rows and columns sum to 0."""
+    if estimator == "centred":
+        return gram
+    # Without diagonal, so that all rows and columns sum to 0.
     n = len(gram)
     others = 1 - torch.eye(n, device=gram.device)
     gram = gram * others

@@ -94,8 +94,8 @@ def manifest(
 ) -> Manifest:
     """What decides every pixel of the set. Raises DistillError for what does not fit.
 
-    The files of the set lie at `root`; None: at `pairs_root`. `found` are the photos, None: they
-    are looked for where they matter.
+    The files of the set lie at `root`; None: at `pairs_root`. Without `photos` they are looked for
+    where they matter.
     """
     root = root or chosen.pairs_root(settings)
     _decide(settings, teacher, root, photos)

@@ -89,7 +89,8 @@ class Stylizer:
 
     def _pages(self, photos: Sequence[Image.Image], at: Stylize) -> list[Image.Image]:
         """Photos of one size and mode stylised, as many in one run as are fastest."""
-        (width, height), plain = photos[0].size, photos[0].mode == "RGB" and self._is_plain(at)
+        (width, height), whole = photos[0].size, at.face == "off" and not at.parts
+        plain = photos[0].mode == "RGB" and whole and at.strength == 1 and not self.setup.wardrobe
         several = plain and len(photos) > 1 and self.student.takes_batches
         step = max(1, BATCH // (width * height or 1)) if several else 1
         what, outputs = f"a {width}×{height} picture", list[Image.Image]()
@@ -105,10 +106,6 @@ class Stylizer:
         except (BadPhoto, ValueError) as reason:
             raise DistillError(f"{what}: {reason}") from reason
         return outputs
-
-    def _is_plain(self, at: Stylize) -> bool:
-        whole = at.face == "off" and at.strength == 1 and not at.parts
-        return whole and self.setup.wardrobe is None
 
     def _picture(self, picture: Image.Image, at: Stylize) -> Image.Image:
         try:

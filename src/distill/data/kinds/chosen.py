@@ -99,24 +99,19 @@ def overrides_for_user_pairs(typed: Mapping[str, Any]) -> list[str]:
         return []
     if source is None or not source.own_pairs or (recipe := source.made_of(str(root))) is None:
         return []
-    if "teacher" in recipe:
-        return _overrides_for_style(recipe, typed)
+    if "teacher" in recipe:  # the style and size that it names; of one's own the name alone
+        name, size = str(recipe["style"]), recipe["size"]
+        words = [f"style={name}"]
+        if name not in choices("style") or name == "custom":
+            words = ["style=own", *([f"style.name={name}"] if _PLAIN.fullmatch(name) else [])]
+        words = [word for word in words if word.partition("=")[0] not in typed]
+        return words if "style.resolution" in typed else [*words, f"style.resolution={size}"]
     if extra := [key for key in source.superfluous if key in typed]:
         raise DistillError(
             f"{extra[0]}={typed[extra[0]]}: data.root={root} holds pairs of your own, which have "
             f"their photos; leave {extra[0]} out, or name a teacher to label them: style=STYLE"
         )
     return ["style=own"]
-
-
-def _overrides_for_style(recipe: Mapping[str, Any], typed: Mapping[str, Any]) -> list[str]:
-    """The style and size that a set's recipe names; of a teacher of one's own the name alone."""
-    name, size = str(recipe["style"]), recipe["size"]
-    words = [f"style={name}"]
-    if name not in choices("style") or name == "custom":
-        words = ["style=own", *([f"style.name={name}"] if _PLAIN.fullmatch(name) else [])]
-    words = [word for word in words if word.partition("=")[0] not in typed]
-    return words if "style.resolution" in typed else [*words, f"style.resolution={size}"]
 
 
 def seen_from_here(trained: Any, checkpoint: Path) -> Any:
