@@ -12,12 +12,9 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from distill.core.errors import DistillError
 from distill.core.files import write_json
 from distill.core.process import silent
 from distill.export.format import ConversionSource, ConvertedFormat, Inference
-from distill.export.forms import Form
-from distill.export.onnx import OnnxExporter
 from distill_formats.xnnpack_graph import in_xnnpack
 
 BACKENDS = {  # their names, what ExecuTorch's classes for them begin with, and whose module has one
@@ -41,15 +38,11 @@ class ExecuTorch(ConvertedFormat):
     endings = (".pte", ".pte.json")
     needs = "pip install 'distill[executorch]'"
     runs_in = "ExecuTorch"
+    one_size = True
 
     def __init__(self, stem: str = "student", backend: str = "xnnpack") -> None:
         super().__init__(stem)
         self.backend = backend
-
-    def forms(self, exporter: OnnxExporter) -> tuple[Form, Form]:
-        if exporter.dynamic:
-            raise DistillError(f"{self.name}: holds one size; leave exporter.dynamic out")
-        return super().forms(exporter)
 
     def convert(self, source: ConversionSource, folder: Path) -> None:
         logging.getLogger("torch.utils._pytree").setLevel(logging.ERROR)  # of torchao's enums

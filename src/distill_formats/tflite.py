@@ -16,8 +16,6 @@ from distill.core.files import write_json
 from distill.core.onnx_files import ABOUT
 from distill.core.terms import NOTE, read_terms
 from distill.export.format import ConversionSource, ConvertedFormat, Inference
-from distill.export.forms import Form
-from distill.export.onnx import OnnxExporter
 
 WORKER = Path(__file__).with_name("tflite_worker.py")
 TIMEOUT = 600  # seconds; some 20 are usual
@@ -38,15 +36,11 @@ class TfLite(ConvertedFormat):
     )
     runs_in = "LiteRT"
     default_form = "float_nhwc"
+    one_size = True  # one of any is refused by LiteRT's XNNPACK at every size
 
     def __init__(self, stem: str = "student", python: str | None = None) -> None:
         super().__init__(stem)
         self.python = python
-
-    def forms(self, exporter: OnnxExporter) -> tuple[Form, Form]:
-        if exporter.dynamic:  # converted so, it is refused by LiteRT's XNNPACK at every size
-            raise DistillError(f"{self.name}: holds one size; leave exporter.dynamic out")
-        return super().forms(exporter)
 
     def convert(self, source: ConversionSource, folder: Path) -> None:
         if self.python is None and find_spec("litert_torch") is None:

@@ -131,6 +131,12 @@ class ConvertedFormat(Format, ABC):
     """One that is made from the network, beside the float32 file that the export step writes."""
 
     needs: ClassVar[str] = ""  # what is to be installed to convert
+    one_size: ClassVar[bool] = False  # its file takes no other than exporter.size
+
+    def forms(self, exporter: OnnxExporter) -> tuple[Form, Form]:
+        if self.one_size and exporter.dynamic:
+            raise DistillError(f"{self.name}: holds one size; leave exporter.dynamic out")
+        return super().forms(exporter)
 
     @abstractmethod
     def convert(self, source: ConversionSource, folder: Path) -> None:
