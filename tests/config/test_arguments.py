@@ -41,7 +41,7 @@ PATHS = {
     (HubSettings,): {"run", "runs", "model", "data.root", "repo"},
 }  # fmt: skip
 LISTS = {"photos", "val_photos", "students", "sketches", "providers", "names", "frames", "balance"}
-LISTS |= {"overlay", "quickdraw.files"}
+LISTS |= {"overlay", "quickdraw.files", "trainable"}
 
 
 @pytest.mark.parametrize("schemas", PATHS, ids=lambda schemas: schemas[0].__name__)
