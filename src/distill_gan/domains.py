@@ -4,6 +4,8 @@ ROOT/trainA + ROOT/trainB    and, to hold out, testA + testB (or valA + valB)
 ROOT/train/A + ROOT/train/B  the same, one level lower
 ROOT/A + ROOT/B              split by a hash of the names
 any two folders              the same
+
+What dropped.txt in ROOT, or beside two folders, names is left out, by name and by content.
 """
 
 from __future__ import annotations
@@ -13,6 +15,8 @@ from pathlib import Path
 
 from distill.core.errors import DistillError
 from distill.core.files import near_name, real_path
+from distill.data.dropped import copies
+from distill.data.photo_table import DROPPED, read_dropped
 from distill.data.photos import Photo, Side, find_photos, group_of
 from distill.data.split import HELD_OUT, split
 
@@ -78,6 +82,22 @@ def _read(a: Path, b: Path, key_a: str = "", key_b: str = "") -> Domains:
         raise DistillError(f"{a}: given for A and for B; there would be nothing to learn")
     if one in other.parents or other in one.parents:
         raise DistillError(f"{a} and {b}: one lies inside the other, so A and B share pictures")
+    return _without_dropped(photos[0], one, key_a), _without_dropped(photos[1], other, key_b)
+
+
+def _without_dropped(photos: list[Photo], folder: Path, key: str) -> list[Photo]:
+    """Without what the list of the set that a domain's folder lies in names. Raises DistillError
+    where none is left."""
+    for root in folder.parents[:2]:
+        names, alike = {*(lines := read_dropped(root / DROPPED))}, copies(photos, lines)
+        below = folder.relative_to(root)
+        photos = [
+            each
+            for each in photos
+            if each not in alike and names.isdisjoint((each.key, (below / each.key).as_posix()))
+        ]
+        if not photos:
+            raise DistillError(f"{key}{folder}: {root / DROPPED} names all; take lines out of it")
     return photos
 
 

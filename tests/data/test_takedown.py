@@ -66,6 +66,8 @@ def test_every_place_is_named_and_nothing_is_deleted(tmp_path, monkeypatch, caps
     Path("runs/sweep-a/second/export").mkdir()
     a_run(Path("runs/heir"), data={"root": "x"}, init="runs/first/checkpoints/best.ckpt")
     a_run(Path("runs/pupil"), data={"root": "x"}, teacher={"path": "runs/heir"})
+    domains = {"a": "data/pairs/toon-p-256/A", "b": "elsewhere/B"}
+    a_run(Path("runs/cycle"), data={"root": None, **domains}, recipe="cyclegan")
     a_run(Path("runs/stranger"), data={"root": "data/pairs/other"}, init="zoo:toon")
     a_run(Path("runs/damaged"))
     Path("runs/damaged/config.yaml").write_text("]")
@@ -82,8 +84,8 @@ def test_every_place_is_named_and_nothing_is_deleted(tmp_path, monkeypatch, caps
     lines = {" ".join(line.split()[:2]).replace(":", "") for line in said.splitlines()[1:]}
     assert lines == {
         "set data/pairs/hayao-p-256", "set data/shards/toon-p-256", "run runs/first",
-        "run runs/sweep-a/second", "run runs/heir", "run runs/pupil", "public me/set",
-        "public me/heir", f"copy {tmp_path / held}",
+        "run runs/sweep-a/second", "run runs/heir", "run runs/pupil", "run runs/cycle",
+        "public me/set", "public me/heir", f"copy {tmp_path / held}",
     }  # fmt: skip
     assert "runs/sweep-a/second: its student learnt from it, its exports too" in said
     assert "runs/pupil: its student started from or was taught by such a student" in said

@@ -47,6 +47,25 @@ def test_what_is_held_out_alone_is_there_to_be_evaluated_on(tmp_path):
     assert found == {"train": ([], []), "val": (["a.png"], ["b.png"])}
 
 
+@pytest.mark.parametrize("given", ["root", "two", "train"])
+def test_what_was_taken_down_is_learnt_from_no_more(tmp_path, given):
+    below = tmp_path / "train" if given == "train" else tmp_path
+    fill(below / "A", ["a.png", "b.png", "c.png", "d.png", "e.png", "f.png"])
+    fill(below / "B", ["a.png", "y.png", "z.png"])
+    (below / "A/c.png").write_bytes(b"its content")
+    sha = hashlib.sha256(b"its content").hexdigest()
+    at = "train/A" if given == "train" else "A"
+    lines = ["a.png", f"{at}/b.png", f"sha256:{sha} 11 earlier name.png"]
+    (tmp_path / "dropped.txt").write_text("\n".join(lines))
+    folders = (None, below / "A", below / "B") if given == "two" else (tmp_path, None, None)
+    sides = keys(find_unpaired(*folders, 0.4, 0))
+    assert sorted(sides["train"][0] + sides["val"][0]) == ["d.png", "e.png", "f.png"]
+    assert sorted(sides["train"][1] + sides["val"][1]) == ["y.png", "z.png"]
+    (tmp_path / "dropped.txt").write_text("y.png\nz.png\na.png")
+    with pytest.raises(DistillError, match=r"B: .*dropped\.txt names all"):
+        find_unpaired(*folders, 0.4, 0)
+
+
 def two(layout, root):
     """Where A and B lie, and the arguments that find them."""
     if layout == "anywhere":

@@ -239,7 +239,10 @@ def _lineage(path: Path, seen: frozenset[Path] = frozenset()) -> Iterator[tuple[
     with suppress(OSError, ValueError, yaml.YAMLError, RecursionError, AttributeError):
         trained = yaml.safe_load((run / "config.yaml").read_text())
         named = [trained.get("init"), (trained.get("teacher") or {}).get("path")]
-        roots = [str((trained.get("data") or {}).get("root") or "")]
+        data = trained.get("data") or {}
+        roots = [str(data.get("root") or "")]
+        domains = [str(data[side]) for side in ("a", "b") if data.get(side)]
+        roots += [*domains, *map(os.path.dirname, map(os.path.abspath, domains))]
         with suppress(DistillError):
             if not roots[0] and isinstance(source := settings_of(trained), PhotoSource):
                 from distill.data.kinds.chosen import data_source  # PyTorch, unlike pages
