@@ -139,10 +139,9 @@ class Handler(SimpleHTTPRequestHandler):
         hosts = self.headers.get_all("Host", [])
         if len(hosts) > 1 or (not hosts and self.request_version >= "HTTP/1.1"):
             return HTTPStatus.BAD_REQUEST, "a request names one host"
-        host = host_of(hosts[0]) if hosts else None
-        address = self.connection.getsockname()[
-            0
-        ]  # addresses change, and not all are known at start
+        match = _HOST.fullmatch(hosts[0].strip()) if hosts else None
+        host = plain_host(match[1] or match[2]) if match else None  # without its port
+        address, *_ = self.connection.getsockname()  # they change: not all are known at start
         if not hosts or host in {*self.server.hosts, plain_host(address)}:
             return HTTPStatus.OK, ""
         remedy = f"; distill.lens names=[{host}] adds it" if host else ""
@@ -296,12 +295,6 @@ def _url(secure: bool, host: str, port: int) -> str:
 def added_names(names: str | list[str]) -> list[str]:
     """The user's own, say of a tunnel."""
     return [names] if isinstance(names, str) else names
-
-
-def host_of(text: str) -> str | None:
-    """The host that a Host header names, without its port; None where it makes no sense."""
-    match = _HOST.fullmatch(text.strip())
-    return plain_host(match[1] or match[2]) if match else None
 
 
 def plain_host(host: str) -> str:

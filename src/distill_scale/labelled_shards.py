@@ -338,7 +338,7 @@ def check_place(root: Address, form: ShardFormat) -> None:
     there = manifest_to_continue(root, "data.root")
     if there is None:
         return
-    if not there.made_by_teacher:
+    if "teacher" not in there.recipe:
         raise DistillError(
             f"{root}: holds shards of pairs that no teacher of ours made; name another place with "
             "data.root=ADDRESS"

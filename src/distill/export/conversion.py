@@ -171,8 +171,7 @@ def _remove_others(folder: Path, stem: str) -> None:
 
 def _write_snippets(each: Format, exporter: OnnxExporter, channels: int, folder: Path) -> None:
     """Code for an app beside what was written, for the very file."""
-    texts = snippets.snippets_of(each, exporter, channels)
-    for ending, text in texts.items():
+    for ending, text in snippets.snippets_of(each, exporter, channels).items():
         write_whole(folder / SNIPPETS / f"{each.stem}_{each.name}.{ending}", text)
 
 

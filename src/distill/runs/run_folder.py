@@ -247,7 +247,8 @@ def finished_message(checkpoint: Path, max_steps: int) -> str:
 
 def ended_early(checkpoint: Path) -> str | None:
     """Why the run had ended before its last step, None where it had not."""
-    for key, state in _saved(checkpoint)["callbacks"].items():
+    _, callbacks = _saved(checkpoint)
+    for key, state in callbacks.items():
         if key.startswith("EarlyStopping") and state["wait_count"] >= state["patience"]:
             watched = re.search(r"'monitor': '([^']+)'", key)
             name = watched.group(1) if watched else "val/loss"
@@ -257,22 +258,21 @@ def ended_early(checkpoint: Path) -> str | None:
 
 def step_of(checkpoint: Path) -> int:
     """The number of optimiser steps a checkpoint was saved after."""
-    step: int = _saved(checkpoint)["global_step"]
-    return step
+    return _saved(checkpoint)[0]
 
 
 def callback_state(checkpoint: Path, name: str) -> dict[str, Any]:
     """What a callback of that class left in a checkpoint; empty without one."""
-    state: dict[str, Any] = _saved(checkpoint)["callbacks"].get(name, {})
-    return state
+    return _saved(checkpoint)[1].get(name, {})
 
 
-def _saved(checkpoint: Path) -> dict[str, Any]:
+def _saved(checkpoint: Path) -> tuple[int, dict[str, dict[str, Any]]]:
+    """The step of a checkpoint, and what each callback left in it, by its name."""
     import torch  # finding a run, and inference with an exported one, need none
 
     try:
         saved = torch.load(checkpoint, map_location="cpu", weights_only=True)
-        return {"global_step": int(saved["global_step"]), "callbacks": saved.get("callbacks", {})}
+        return int(saved["global_step"]), saved.get("callbacks", {})
     except Exception as error:
         raise DistillError(
             f"{checkpoint}: damaged ({type(error).__name__}); delete it, or use resume=false"

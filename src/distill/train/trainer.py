@@ -198,9 +198,8 @@ def _callbacks(settings: Training, run: Run, monitor: str | None) -> list[pl.Cal
         ExternalLoggers(settings.logger, run, asdict(settings)),
     ]
     logger = settings.logger
-    if (
-        logger.tensorboard or logger.wandb or logger.mlflow or logger.own
-    ):  # without a logger it refuses to start
+    # Without a logger it refuses to start.
+    if logger.tensorboard or logger.wandb or logger.mlflow or logger.own:
         callbacks.append(LearningRateMonitor("step"))
     if monitor:
         best = run.best.parent, run.best.stem

@@ -32,10 +32,6 @@ class ShardManifest:
     recipe: Mapping[str, Any] = field(default_factory=dict)
     counts: Mapping[Side, int] | None = None
 
-    @property
-    def made_by_teacher(self) -> bool:
-        return "teacher" in self.recipe
-
 
 def write_shard_manifest(
     root: Address, manifest: ShardManifest, counts: Mapping[Side, int] | None = None
