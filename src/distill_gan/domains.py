@@ -86,16 +86,12 @@ def _read(a: Path, b: Path, key_a: str = "", key_b: str = "") -> Domains:
 
 
 def _without_dropped(photos: list[Photo], folder: Path, key: str) -> list[Photo]:
-    """Without what the list of the set that a domain's folder lies in names. Raises DistillError
-    where none is left."""
+    """Without what dropped.txt above names. Raises DistillError where none is left."""
     for root in folder.parents[:2]:
         names, alike = {*(lines := read_dropped(root / DROPPED))}, copies(photos, lines)
-        below = folder.relative_to(root)
-        photos = [
-            each
-            for each in photos
-            if each not in alike and names.isdisjoint((each.key, (below / each.key).as_posix()))
-        ]
+        below = folder.relative_to(root).as_posix()
+        left = (p for p in photos if p not in alike)
+        photos = [p for p in left if names.isdisjoint((p.key, f"{below}/{p.key}"))]
         if not photos:
             raise DistillError(f"{key}{folder}: {root / DROPPED} names all; take lines out of it")
     return photos

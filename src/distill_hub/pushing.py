@@ -49,9 +49,7 @@ def carry_out(settings: HubSettings) -> None:
         run = run_named(settings.run, settings.runs) if model is None else Run(home_path(model))
         file = run.checkpoint(settings.checkpoint) if run.folder.is_dir() else run.folder
         if file.suffix.lower() == ".onnx":
-            raise DistillError(
-                f"model={file}: a student is pushed from .safetensors or .ckpt, not from exports"
-            )
+            raise DistillError(f"model={file}: a student is pushed from .safetensors or .ckpt")
         student, stated = PublishedStudent.of(file), settings.licence.pictures
         terms = state_terms(file, settings.licence)
         what = f"model={model}" if model is not None else f"run={run.folder.name}"

@@ -39,9 +39,7 @@ KNOWN: Mapping[str, tuple[str, Answer, Answer, Answer]] = {
 _ROW = re.compile(r"((?:.*: )?(?:photos|pictures [^:]+)): [\d,]+( by .+)?")
 _OWN = re.compile(rf"photos|({STYLE}|pictures )(?!.*: ).*")
 _FORBIDS = re.compile(r"(?i)non[- ]?commercial|not? (?:for )?commercial|research|\bNC\b")
-_NARROWS = re.compile(
-    r"(?i)\b(only|not|except|unless|but|personal|private|academic|educational|editorial)\b"
-)
+_NARROWS = re.compile(r"(?i)\b(only|not|except|unless|but|personal|private|academic|editorial)\b")
 
 
 def known_licence(text: str) -> tuple[str, Answer, Answer, Answer] | None:
