@@ -57,6 +57,11 @@ def test_a_typo_beside_a_flag_is_one_line_too(capsys):
     assert error.count("\n") == 1
 
 
+def test_a_group_of_plug_ins_without_choices(capsys):
+    assert run(train, "callbacks=mine", "photos=x") == 1
+    assert "error: callbacks: no choice here; a plug-in or --config-dir" in capsys.readouterr().err
+
+
 @pytest.mark.slow
 def test_a_sweep_over_a_setting_that_is_none_says_so(capsys):
     assert run(train, "-m", "los=l1,l1_sobel") == 1

@@ -27,6 +27,8 @@ def no_setting(name: str, key: str, tree: Mapping[str, Any], overrides: Sequence
     bringing = [f"{g}={c}" for g in groups for c in choices(g) if key in keys_of(g, c)]
     if elsewhere := [choice for choice in bringing if choice not in overrides]:
         return f"{key}: no such setting here; it goes with {' or '.join(elsewhere)}"
+    if key in groups_of(name):
+        return f"{key}: no choice here; a plug-in or --config-dir DIR brings {key}/NAME.yaml"
     *parents, _ = key.split(".")
     siblings: Any = tree
     for parent in parents:

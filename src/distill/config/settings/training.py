@@ -392,7 +392,10 @@ class Training(NetworkSettings):
     schedule: Annotated[Node, Given(("optimizer", "total_steps", "val_every"))]
     logger: Loggers = setting(free=True, default_factory=Loggers)
     licence: LicenceSettings = setting(free=True, default_factory=LicenceSettings)
-    callbacks: Nodes = setting("callbacks of Lightning, by a name", default_factory=dict)
+    callbacks: Nodes = setting(
+        "callbacks of Lightning by a name, from callbacks/NAME.yaml of a plug-in or --config-dir",
+        default_factory=dict,
+    )
 
     # Keys of files that only a recipe's own settings name, which a run in another folder has too.
     files: ClassVar[tuple[str, ...]] = ()
