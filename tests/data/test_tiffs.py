@@ -135,6 +135,14 @@ def test_grey_with_transparency_is_right_or_refused(tmp_path, bits):
         read_or_refused(tmp_path, picture, samples=every, planes=planes, deflate=deflate, **kind)
 
 
+def test_grey_that_is_multiplied_by_its_alpha_lies_on_white(tmp_path):
+    alpha = np.full((HEIGHT, WIDTH), 128)
+    samples = np.stack([np.round(GREY * 128).astype(np.int64), alpha], -1)
+    read = levels(tmp_path, samples=samples, bits=8, photometric=1, extra=(1,))
+    on_white = samples[..., 0] + 255 - 128
+    np.testing.assert_allclose(read, on_white[..., None].repeat(3, 2), atol=1.5)
+
+
 @pytest.mark.parametrize(("bits", "photometric"), list(itertools.product((16, 32, 64), (0, 1))))
 def test_floats_have_no_known_range(tmp_path, bits, photometric):
     with pytest.raises(BadPhoto, match=r"not supported|not every kind of pixels"):

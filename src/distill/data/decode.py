@@ -123,7 +123,8 @@ def to_rgb(image: Image.Image, alpha: bool = False) -> Image.Image:
     if image.mode.startswith("I") or signed:
         picture = _grey(image, tags, bits, signed)
     elif image.mode in _SEE_THROUGH or "transparency" in image.info:
-        picture = image.convert("RGBA")
+        # Grey that is multiplied by its alpha Pillow converts to grey with alpha alone.
+        picture = (image.convert("LA") if image.mode == "La" else image).convert("RGBA")
     elif image.mode not in ("L", "CMYK"):
         picture = image.convert("RGB")
     profile = image.info.get("icc_profile")
