@@ -5,6 +5,7 @@ import signal
 from pathlib import Path
 
 import pytest
+import torch
 
 from distill.runs.run_folder import Run
 from support.commands import go
@@ -91,6 +92,22 @@ def test_both_checkpoints_damaged_is_an_error(here, monkeypatch, capsys):
         path.write_bytes(b"x")
     assert go("run=parts", *LENGTH) == 1
     assert "resume=false" in capsys.readouterr().err
+
+
+@pytest.mark.slow
+def test_weights_that_are_not_finite_are_named_before_the_first_step(here, signal_at, capsys):
+    signal_at(2, signal.SIGTERM)
+    assert go("run=parts", *LENGTH) == 130
+    last = Run(Path("runs/parts")).last
+    checkpoint = saved("parts")
+    checkpoint["state_dict"]["student.decoder.out.bias"][0] = torch.nan
+    torch.save(checkpoint, last)
+    before = last.read_bytes()
+    assert go("run=parts", *LENGTH) == 1
+    error = capsys.readouterr().err
+    assert "last.ckpt: values that are not finite" in error
+    assert "student.decoder.out.bias" in error
+    assert last.read_bytes() == before
 
 
 REFUSED = [

@@ -20,6 +20,7 @@ from lightning_fabric.plugins.io.torch_io import TorchCheckpointIO
 
 from distill.config.settings.training import Training
 from distill.core.files import atomic_write, write_whole
+from distill.core.state_dicts import usable
 from distill.core.terms import Terms, read_terms
 from distill.data.datamodule import DistillData
 from distill.data.photo_table import RUN_PAIRS
@@ -99,6 +100,7 @@ class Checkpoints(pl.Callback):
     def on_load_checkpoint(
         self, trainer: pl.Trainer, pl_module: pl.LightningModule, checkpoint: dict[str, Any]
     ) -> None:
+        usable(checkpoint["state_dict"], self.run.last)
         if "terms" in checkpoint:  # a run from before there were any has none
             self._terms = read_terms(checkpoint["terms"])
 
