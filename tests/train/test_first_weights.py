@@ -39,7 +39,7 @@ OWN = dict.fromkeys(zoo.shipped(), SMALL) | {
         "decoder.build.output_kernel=3",
         "decoder.build.bilinear=[true,true,false]",
     ],
-    "hayao": SMALL[1:],
+    "hayao": [*SMALL[1:], "decoder.build.kernel=[3,5,5]"],
     "swirl": ["student=strokes_wide"],
     "toon": [],
     "whitebox": [],
@@ -96,10 +96,22 @@ def test_refused_in_one_line(init, more, said):
     assert said in str(error.value)
 
 
+@pytest.mark.slow
+def test_a_student_without_a_head_begins_with_the_paint_of_one_that_has(photo):
+    shape = ["global_statistics=thumbnail", "decoder.build.bilinear=[true,true,false]"]
+    layered = started("init=zoo:toon", "head=cartoon", *shape).eval()
+    picture = started("init=zoo:toon", "head=picture", *shape).eval()
+    logits = []
+    layered.head.register_forward_pre_hook(lambda head, inputs: logits.append(inputs[0]))
+    with torch.inference_mode():
+        layered(photo)
+        torch.testing.assert_close(picture(photo), logits[0][:, :3].sigmoid(), atol=1e-5, rtol=0)
+
+
+@pytest.mark.slow
 def test_wider_depthwise_kernels_begin_with_zeros_around_and_narrower_ones_with_the_middle(photo):
     three, five, seven = (
-        started("init=zoo:hayao", *OWN["hayao"], f"decoder.build.kernel={side}").eval()
-        for side in (3, 5, 7)
+        started("init=zoo:whitebox", f"decoder.build.kernel={side}").eval() for side in (3, 5, 7)
     )
     with torch.inference_mode():
         torch.testing.assert_close(seven(photo), five(photo), atol=1e-5, rtol=0)

@@ -81,6 +81,14 @@ def start_from(student: Student, init: str, plain: Student | None = None) -> Non
     for name, weight in student.state_dict().items():
         if name in state and weight.ndim == 4 and weight.shape[1] == 1:
             state[name] = F.pad(state[name], 4 * [(weight.shape[-1] - state[name].shape[-1]) // 2])
+    if student.head is None:
+        # Of one with a head its first channels, which are the paint of head=layers.
+        state = {name: value for name, value in state.items() if not name.startswith("head.")}
+        for name, new in student.state_dict().items():
+            if name.startswith(("decoder.out.", "decoder.smooth_output.", "statistics.")):
+                for axis, size in enumerate(new.shape):
+                    if name in state and state[name].shape[axis] > size:
+                        state[name] = state[name].narrow(axis, 0, size)
     try:
         if student.head is not None and plain is not None:
             state = begin(student, student.head, state, plain.state_dict())
