@@ -207,7 +207,7 @@ def test_photos_are_labelled_by_a_teacher_of_one_s_own(trained, monkeypatch, tmp
         assert (stylized == 255 - np.asarray(PIL.Image.open(photo))).all()
 
 
-@pytest.mark.parametrize("name", ["ink", "poster", "swirl"])
+@pytest.mark.parametrize("name", ["evening", "ink", "poster", "swirl"])
 def test_a_student_of_the_package_draws_as_its_file(name):
     photo = torch.rand(1, 3, 256, 256, generator=torch.Generator().manual_seed(2))
     session = onnxruntime.InferenceSession(zoo.static(name))

@@ -112,7 +112,9 @@ def picture_facts(run: Path, scores: Facts, speed: Facts, notes: dict[str, str])
 def _settings(trained: Train) -> list[str]:
     """What makes the untrained student anew, as words of distill.train."""
     encoder, decoder = trained.encoder, trained.decoder
-    words = [f"style={trained.style.name}", f"decoder={decoder.name}"]
+    named, name = trained.style.name in groups.choices("style"), trained.style.name
+    words = [f"style={name}"] if named else ["style=own", f"style.name={name}"]
+    words.append(f"decoder={decoder.name}")
     words += [f"encoder.{key}={encoder[key]}" for key in SHAPE if key in encoder]
     if decoder.name.startswith("detail"):
         usual = compose.load("train", [f"decoder={decoder.name}", "photos=x"], Train).decoder.build

@@ -367,6 +367,7 @@ WRONG = [
     (PIX2PIX, "l1=-1", "l1=-1"),
     (PIX2PIX, "parts=[[0.5,0,0.5,1]]", "parts=[0.5, 0, 0.5, 1]: want [left,top,right,bottom]"),
     (["recipe=cyclegan"], "data=pairs", "data.kind='pairs': input should be 'unpaired'"),
+    ([], "generator=unet", "generator: no such setting here; it goes with recipe=cyclegan or"),
     (CYCLEGAN, "data=pairs", "data.size: no such setting here; it goes with recipe=pix2pix or"),
     (CYCLEGAN, "data.root=domains/A", "data.root=domains/A: no two folders of pictures in it"),
     (DOMAINS, "generator=student", "generator=student: takes RGB of 64 pixels a side"),

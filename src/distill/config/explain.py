@@ -25,6 +25,8 @@ def no_setting(name: str, key: str, tree: Mapping[str, Any], overrides: Sequence
     """A line on a key that is not in the composed tree of a command."""
     groups = [group for group in every_group(name) if choices(group)]
     bringing = [f"{g}={c}" for g in groups for c in choices(g) if key in keys_of(g, c)]
+    if (group := key.partition(".")[0]) not in tree and choices(group):  # of other recipes
+        bringing = [f"recipe={c}" for c in choices("recipe") if group in groups_of(f"recipe/{c}")]
     if elsewhere := [choice for choice in bringing if choice not in overrides]:
         return f"{key}: no such setting here; it goes with {' or '.join(elsewhere)}"
     if key in groups_of(name):

@@ -169,7 +169,7 @@ def test_pairs_side_by_side_and_without_sides_are_split_and_come_back_as_two_fol
         Image.fromarray(both).save(own / f"{i}.png")
     root = Address(tmp_path / "shards")
     assert sum(packed(own, root).counts.values()) == 10
-    assert not finished_shards(root).made_by_teacher
+    assert "teacher" not in finished_shards(root).recipe
     unpack(root, tmp_path / "back")
     wanted = find_pairs(own, None, *SPLIT)
     back = find_pairs(tmp_path / "back", None, *SPLIT)
