@@ -104,11 +104,17 @@ def test_a_command_is_taken_as_typed(words):
     assert not run(importlib.import_module(f"distill.{name}.__main__"), *arguments, *flags)
 
 
-@pytest.mark.parametrize("page", PAGES, **of_page)
-def test_targets_of_make_exist(page):
-    targets = re.findall(r"(?m)^([a-z]+):", (ROOT / "Makefile").read_text())
-    starts = (re.match(r"make ([a-z]+)\b", line) for line in code(page))
-    assert {found[1] for found in starts if found} <= set(targets)
+@pytest.mark.parametrize("page", [*PAGES, ROOT / "campaigns" / "README.md"], **of_page)
+def test_targets_of_make_exist_and_read_the_variables(page):
+    rules = re.findall(r"(?m)^([a-z-]+):.*\n((?:\t.*\n)*)", (ROOT / "Makefile").read_text())
+    reads = {target: set(re.findall(r"\$\(([A-Z]+)\)", recipe)) for target, recipe in rules}
+    for line in code(page):
+        if found := re.match(r"make ([a-z-]+)(?: (.*))?$", re.split(r" &&| #", line)[0].strip()):
+            assert found[1] in reads, line
+            for word in shlex.split(found[2] or ""):
+                name, equals, _ = word.partition("=")
+                assert equals, line
+                assert name in reads[found[1]], line
 
 
 def test_every_page_and_picture_is_linked():
