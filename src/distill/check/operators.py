@@ -29,7 +29,7 @@ PLANAR = dict.fromkeys(
 UPSAMPLE = {"Upsample": "export with opset 11 or newer, where it is Resize: exporter.opset=11"}
 # What computes a student's statistics of the whole picture (export/graph/operator_sets.py).
 SUMMARY_FILE = (
-    "export with exporter.profile=strict: NAME_summary.onnx computes it, the device the picture"
+    "export with exporter.profile=strict: NAME_summary.onnx, which the app runs, computes it"
 )
 NO_PADDING = "of a student: choose an exporter.size that 32 divides; else export without it"
 

@@ -30,8 +30,8 @@ ELEMENTWISE = ("Add", "Sub", "Mul", "Div", "Max", "Min", "Pow")
 PASSING = ("Identity", "Cast", *ELEMENTWISE)
 
 OUTSIDE = Cause(
-    "nobody here knows it to run: it is in none of the released models and not in the part of "
-    "Snap's table that is held here (its first rows, up to Eltwise Div)",
+    "not known to run: none of the released models has it, nor the part of Snap's table that this "
+    "profile was made from (its first rows, up to Eltwise Div)",
     f"{TABLE}; {RELEASED}",
     "look it up in Snap's table; of a student: distill.export exporter.profile=strict",
 )
