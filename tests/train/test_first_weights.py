@@ -39,7 +39,7 @@ OWN = dict.fromkeys(zoo.shipped(), SMALL) | {
         "decoder.build.output_kernel=3",
         "decoder.build.bilinear=[true,true,false]",
     ],
-    "hayao": [*SMALL[1:], "decoder.build.kernel=[3,5,5]"],
+    "hayao": SMALL[1:],
     "swirl": ["student=strokes_wide"],
     "toon": [],
     "whitebox": [],
