@@ -125,6 +125,8 @@ def _settings(trained: Train) -> list[str]:
     if trained.head is not None:  # of its style, conf/head/STYLE.yaml, or that of toon
         known = trained.style.name in groups.choices("head")
         words.append(f"head={trained.style.name if known else 'cartoon'}")
+        if (sharpness := trained.head["sharpness"]) != 1:
+            words.append(f"head.sharpness={sharpness:g}")
     return [*words, f"global_statistics={trained.global_statistics}"]
 
 

@@ -31,25 +31,19 @@ def photo():
     return to_tensor(centre_square(read_photo(demo_photos()[0].path), 256))[None]
 
 
-SMALL = ["student=small", "global_statistics=thumbnail"]
-OWN = dict.fromkeys(zoo.shipped(), SMALL) | {
-    "dawn": ["student=strokes_wide"],
-    "evening": [
-        "decoder.build.kernel=3",
-        "decoder.build.output_kernel=3",
-        "decoder.build.bilinear=[true,true,false]",
-    ],
-    "hayao": SMALL[1:],
-    "swirl": ["student=strokes_wide"],
-    "toon": [],
-    "whitebox": [],
-}
+def shape(name):
+    return zoo.overrides_for_init({"init": f"zoo:{name}"})
 
 
-@pytest.mark.parametrize("name", [*zoo.shipped()])
-@pytest.mark.campaign
+FEW = {"hayao": pytest.mark.slow, "toon": pytest.mark.slow}  # with a head and without
+
+
+@pytest.mark.parametrize(
+    "name",
+    [pytest.param(n, marks=FEW.get(n, pytest.mark.campaign)) for n in zoo.shipped()],
+)
 def test_a_student_of_the_package_draws_as_its_file_does(name, photo):
-    made = started(f"init=zoo:{name}", *OWN[name])
+    made = started(f"init=zoo:{name}", *shape(name))
     assert sum(isinstance(m, torch.nn.BatchNorm2d) for m in made.modules()) > 30
     wanted = OnnxStudent(onnx_files.load_model(zoo.find(name)), name, 1)(photo.numpy())
     with torch.inference_mode():
@@ -60,14 +54,16 @@ def test_a_student_of_the_package_draws_as_its_file_does(name, photo):
 def test_an_exported_file_is_as_good(photo, tmp_path):
     """As ONNX, or with its weights as they are there in a safetensors file."""
     (tmp_path / "mine.onnx").write_bytes(zoo.find("hayao").read_bytes())
-    trained = compose.load("train", ["style=hayao", *OWN["hayao"]], Train)
+    trained = compose.load("train", ["style=hayao", *shape("hayao")], Train)
     said = replace(description(trained), folded=True)
     folded = untrained_network(said)
     load_state(folded, tensors_in_graph(zoo.find("hayao")), tmp_path)
     write_network(folded, said, tmp_path / "mine.safetensors")
     kinds = [f"{tmp_path}/mine.onnx", f"{tmp_path}/mine.safetensors", "zoo:hayao"]
     with torch.inference_mode():
-        one, two, three = (started(f"init={which}", *OWN["hayao"]).eval()(photo) for which in kinds)
+        one, two, three = (
+            started(f"init={which}", *shape("hayao")).eval()(photo) for which in kinds
+        )
     assert torch.equal(one, three)
     assert torch.equal(two, three)
 
