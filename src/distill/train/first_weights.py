@@ -81,7 +81,7 @@ def start_from(student: Student, init: str, plain: Student | None = None) -> Non
     for name, weight in student.state_dict().items():
         if name in state and weight.ndim == 4 and weight.shape[1] == 1:
             state[name] = F.pad(state[name], 4 * [(weight.shape[-1] - state[name].shape[-1]) // 2])
-    if student.head is None:
+    if student.head is None and any(name.startswith("head.") for name in state):
         # Of one with a head its first channels, which are the paint of head=layers.
         state = {name: value for name, value in state.items() if not name.startswith("head.")}
         for name, new in student.state_dict().items():

@@ -422,7 +422,7 @@ class Train(PhotoSource, StudentSettings, Training):
         "again once, then kept",
         default="learnt",
     )
-    trainable: list[str] | None = setting(
+    trainable: Annotated[list[str], Field(min_length=1)] | None = setting(
         "parts of the student that are trained, [decoder.at2,decoder.out]; null: all", default=None
     )
     lr: PositiveFloat | Literal["auto"] = setting(
