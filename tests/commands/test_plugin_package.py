@@ -182,7 +182,7 @@ def test_a_package_that_is_not_installed_is_named(here, monkeypatch, capsys):
     (here / "lib/otherlab/__init__.py").write_text(text)
     (here / "my conf/decoder").mkdir(parents=True)
     node = "  _target_: otherlab.Tiny\n"
-    yaml = f"# Tiny.\nname: mine\nprofile: any\nwithout: []\nbuild:\n{node}"
+    yaml = f"# Tiny.\nname: mine\nprofile: any\nbuild:\n{node}"
     (here / "my conf/decoder/mine.yaml").write_text(yaml)
     words = [*QUICK, "photos=photos", "trainer.max_steps=1"]
     assert run(train, *words, "decoder=mine", "--config-dir", "my conf") == 0

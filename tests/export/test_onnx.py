@@ -15,6 +15,7 @@ from distill.core.nodes import bind
 from distill.core.onnx_files import FLUSH, flush_subnormals
 from distill.export.graph.operator_sets import foreign_operators
 from distill.export.onnx import OnnxExporter, parity
+from distill.models import zoo
 from distill.models.batchnorm import fold_batchnorm
 from distill.models.students.decoders.nnconv import NNConv
 from distill.models.students.encoder import MobileNetV2Encoder
@@ -109,6 +110,13 @@ def test_flush_by_hand():
     np.testing.assert_array_equal(after["w"], np.array([0, 0, 0, 1e-19, -2, 0], np.float32))
     np.testing.assert_array_equal(after["i"], whole)
     assert after["w"].dtype == np.float32
+
+
+@pytest.mark.parametrize("name", zoo.shipped())
+def test_axes_of_a_shipped_file_name_their_multiple(name):
+    graph = onnx.load(zoo.find(name)).graph
+    free, fixed = ["batch", 3, "32*height", "32*width"], [1, 3, 256, 256]
+    assert all(sides(value) in (free, fixed) for value in (*graph.input, *graph.output))
 
 
 @pytest.mark.parametrize("opset", [9, 11, 17])

@@ -55,7 +55,7 @@ class Decoder(Settings):
 
     name: Name
     profile: Literal["strict", "transposed", "any"] = setting("operators of its export")
-    without: list[int] = setting("blocks of the encoder that it does without")
+    without: list[int] = setting("blocks of the encoder that it does without", default_factory=list)
     build: Annotated[Node, Given(("channels", "strides", "out_channels"))]
 
 
