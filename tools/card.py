@@ -119,7 +119,7 @@ def _settings(trained: Train) -> list[str]:
     if decoder.name.startswith("detail"):
         usual = compose.load("train", [f"decoder={decoder.name}", "photos=x"], Train).decoder.build
         words.append(f"decoder.build.context={decoder.build.get('context', 0)}")
-        for key in ("kernel", "bilinear", "output_kernel"):
+        for key in ("half", "blocks", "kernel", "bilinear", "output_kernel"):
             if (value := decoder.build.get(key, usual[key])) != usual[key]:
                 words.append(f"decoder.build.{key}={json.dumps(value).replace(' ', '')}")
     if trained.head is not None:  # of its style, conf/head/STYLE.yaml, or that of toon
