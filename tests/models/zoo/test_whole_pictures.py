@@ -26,7 +26,7 @@ SIZES = (256, 512, 768, 1024)  # long sides
 # Under CC BY-SA, on which no student of the package has learnt, but for the one of people: there is
 # none as large, and the students with heads have seen this one.
 PHOTOS = ("people/wptwenty_006.webp", "scenes/dcabundance_001.webp", "things/exifsamp_027.webp")
-FARTHER = {"comic": 1024, "poster": 1024, "screenprint": 1024, "neon": 512}  # to that long side
+FARTHER = {"comic": 1024, "poster": 1024, "screenprint": 1024}  # to that long side
 BICUBIC, LANCZOS = Image.Resampling.BICUBIC, Image.Resampling.LANCZOS
 
 TAUGHT = sorted(zoo.shipped().keys() - OURS.keys() - {"evening"})  # the others have no teacher
