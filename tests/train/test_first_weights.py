@@ -94,8 +94,9 @@ def test_refused_in_one_line(init, more, said):
 
 @pytest.mark.slow
 def test_a_student_without_a_head_begins_with_the_paint_of_one_that_has(photo):
-    shape = ["global_statistics=thumbnail", "decoder.build.bilinear=[true,true,false]"]
-    layered = started("init=zoo:toon", "head=cartoon", *shape).eval()
+    shape = zoo.overrides_for_init({"init": "zoo:toon"})
+    layered = started("init=zoo:toon", *shape).eval()
+    shape = zoo.overrides_for_init({"init": "zoo:toon", "head": "picture"})
     picture = started("init=zoo:toon", "head=picture", *shape).eval()
     logits = []
     layered.head.register_forward_pre_hook(lambda head, inputs: logits.append(inputs[0]))
