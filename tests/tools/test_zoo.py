@@ -160,26 +160,36 @@ OTHERS = [pytest.param(name, marks=pytest.mark.slow) for name in RECIPES if name
 
 @pytest.mark.parametrize("name", ["computed", *OTHERS])
 def test_every_stage_of_a_recipe_is_words_of_distill_train(zoo, name, monkeypatch):
-    """And each begins with the stage before, or with that of another student."""
+    """And each begins with the stage before, or another student's, of the same widths."""
     kinds = {"network": "paprika", "computed": "oil", "picture": "swirl"}
     this = zoo.recipe(kinds.get(name, name))
     if name in kinds:
         text = (zoo.RECIPES / f"{name}.yaml").read_text().replace("${NAME}", kinds[name])
         this = zoo.Recipe(kinds[name], **zoo.yaml.safe_load(text))
+    place = "data.root=x" if this.sketches or this.domains else "photos=x"
+    widths = []
+
+    def settings_of(words):
+        every = {word.partition("=")[0]: word for word in words}
+        settings = compose.load("train", [*every.values(), place], zoo.schema_of)
+        if hasattr(settings, "decoder"):
+            build = settings.decoder.build
+            widths.append([build[key] for key in ("half", "quarter", "eighth", "blocks")])
+        return settings
+
     for number, stage in enumerate(this.stages, 1):
         if "mean" in stage:
             assert max(stage["mean"]) < number
             continue
-        every = {word.partition("=")[0]: word for word in [*this.words, *stage]}
-        place = "data.root=x" if this.sketches or this.domains else "photos=x"
-        settings = compose.load("train", [*every.values(), place], zoo.schema_of)
-        assert settings.trainer.max_steps > 1
+        assert settings_of([*this.words, *stage]).trainer.max_steps > 1
     if this.domains:
         student = [*this.student, "teacher.path=x", "init=x.onnx", "photos=x"]
         assert compose.load("train", student, zoo.schema_of).teacher["path"] == "x"
         assert all(map(zoo.listed, (*this.domains, this.photos, this.test)))
     if this.start:
-        assert this.start["stage"] <= len(zoo.recipe(this.start["student"]).stages)
+        other = zoo.recipe(this.start["student"])
+        settings_of([*other.words, *other.stages[this.start["stage"] - 1]])
+    assert all(each == widths[0] for each in widths)
 
 
 def test_every_student_of_the_package_has_a_recipe():
