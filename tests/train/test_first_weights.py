@@ -31,8 +31,8 @@ def photo():
     return to_tensor(centre_square(read_photo(demo_photos()[0].path), 256))[None]
 
 
-def shape(name):
-    return zoo.overrides_for_init({"init": f"zoo:{name}"})
+def shape(name, **typed):
+    return zoo.overrides_for_init({"init": f"zoo:{name}", **typed})
 
 
 FEW = {"hayao": pytest.mark.slow, "toon": pytest.mark.slow}  # with a head and without
@@ -94,10 +94,8 @@ def test_refused_in_one_line(init, more, said):
 
 @pytest.mark.slow
 def test_a_student_without_a_head_begins_with_the_paint_of_one_that_has(photo):
-    shape = zoo.overrides_for_init({"init": "zoo:toon"})
-    layered = started("init=zoo:toon", *shape).eval()
-    shape = zoo.overrides_for_init({"init": "zoo:toon", "head": "picture"})
-    picture = started("init=zoo:toon", "head=picture", *shape).eval()
+    layered = started("init=zoo:toon", *shape("toon")).eval()
+    picture = started("init=zoo:toon", "head=picture", *shape("toon", head="picture")).eval()
     logits = []
     layered.head.register_forward_pre_hook(lambda head, inputs: logits.append(inputs[0]))
     with torch.inference_mode():
