@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal
 from pydantic import AfterValidator, Field, NonNegativeInt, PositiveFloat
 from pydantic_core import PydanticCustomError
 
-from distill.config.settings.base import PathText, Positive, Settings, setting
+from distill.config.settings.base import PathText, Positive, Seed, Settings, setting
 
 ObjectiveName = Literal[
     "psnr", "ssim", "loss", "frechet", "ink_recall", "ink_precision", "ms", "macs", "parameters"
@@ -38,7 +38,7 @@ class Search(Settings):
 
     name: Literal["optuna"]
     trials: Positive = setting("of the whole study; run it again with more to resume")
-    seed: NonNegativeInt = setting("of what is sampled")
+    seed: Seed = setting("of what is sampled")
     sampler: Literal["auto", "tpe", "nsga2", "random"] = setting(
         "auto: tpe for one objective, nsga2 for several"
     )

@@ -154,6 +154,22 @@ def test_a_head_that_is_not_there():
         compose.load("train", ["head=layer"], Train)
 
 
+@pytest.mark.parametrize(
+    ("typed", "line"),
+    [
+        ("schedule=linear", "schedule=linear: epochs: no such setting here; it goes with recipe="),
+        ("loss.region={tail:3}", "loss.region.tail: no such setting; allowed: loss.region.eyes"),
+        ("decoder.build={halv:3}", "decoder.build.halv: no such setting; did you mean decoder.b"),
+        ("decoder=null", "decoder=null: no such choice; allowed: decoder=detail"),
+        ("seed=-1", "seed=-1: input should be greater than or equal to 0"),
+        ("seed=5000000000", "seed=5000000000: input should be less than 4294967296"),
+    ],
+)
+def test_what_is_wrong_is_named(typed, line):
+    with pytest.raises(DistillError, match=f"^{re.escape(line)}"):
+        compose.load("train", [typed], registry.schema_of)
+
+
 PORT = {  # file: git blob id, as the port's repository has them
     "paprika": ("paprika.pt", "58086c9db9fc7a9e5c2876ca31b8079599352643"),
     "webtoon": ("celeba_distill.pt", "3b7ea61b02254980831cc3bc77af30666dbc999c"),

@@ -13,10 +13,20 @@ import torch
 from torch.utils.data import DataLoader, TensorDataset
 
 import distill
+from distill.config import compose
+from distill.config.settings.training import Train
 from distill.core.errors import DistillError
+from distill.runs.run_folder import Run
+from distill.train.trainer import make_trainer
 from support.commands import QUICK, go
 
 OWN: dict[str, Any] = {"encoder": {"weights": "none"}, "loss": "l1", "decoder": "residual"}
+
+
+def test_a_number_of_devices_that_lightning_refuses(tmp_path):
+    settings = compose.load("train", ["trainer.devices=-1"], Train)
+    with pytest.raises(DistillError, match=r"^trainer: .*devices"):
+        make_trainer(settings, Run(tmp_path), [])
 
 
 @pytest.mark.slow

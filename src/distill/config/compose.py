@@ -18,7 +18,7 @@ from hydra.core.plugins import Plugins
 from hydra.errors import HydraException, OverrideParseException
 from hydra.plugins.search_path_plugin import SearchPathPlugin
 from omegaconf import OmegaConf
-from omegaconf.errors import OmegaConfBaseException
+from omegaconf.errors import InterpolationKeyError, OmegaConfBaseException
 from yaml import YAMLError
 
 from distill.config.arguments import TypedKeys, words_of
@@ -228,6 +228,16 @@ def _reason(name: str, overrides: Sequence[str], error: Exception) -> str:
             if not isinstance(inner, dict) or part not in inner:
                 return no_setting(name, key, tree, overrides)
             inner = inner[part]
+        if isinstance(inner, dict) and isinstance(typed := each.value(), dict):
+            for part in typed:
+                if part not in inner:
+                    return no_setting(name, f"{key}.{part}", tree, overrides)
+    if (
+        isinstance(error, InterpolationKeyError)
+        and (group := str(error.full_key).split(".")[0]) in groups
+    ):
+        missing = str(error).split("'")[1]  # what the choice's file reads, ${epochs}
+        return f"{group}={values[group]}: {no_setting(name, missing, tree, overrides)}"
     return reason_of(error)
 
 

@@ -13,8 +13,8 @@ from distill.core.plugins import why_left_out
 def wrong_choice(group: str, value: Any) -> str:
     """A line on the first choice that a config group does not have; empty where it has all."""
     there = choices(group)
-    for choice in value if isinstance(value, list) else [value]:
-        if choice is not None and str(choice) not in there:
+    for choice in value if isinstance(value, list) else ["null" if value is None else value]:
+        if str(choice) not in there:
             if why := why_left_out(group, str(choice)):
                 return f"{group}={choice}: {why}"
             return unknown_name(f"{group}={choice}", [f"{group}={c}" for c in there], "choice")

@@ -14,6 +14,7 @@ import torch
 import torch.distributed as dist
 from pytorch_lightning.callbacks import EarlyStopping, LearningRateMonitor, ModelCheckpoint
 from pytorch_lightning.loggers import TensorBoardLogger
+from pytorch_lightning.utilities.exceptions import MisconfigurationException
 from torch import nn
 
 from distill.config.registry import recipe_named
@@ -77,7 +78,7 @@ def make_trainer(
             callbacks=[*callbacks, *users, *_callbacks(settings, run, monitor)],
             plugins=[AtomicCheckpoints()],
         )
-    except (ValueError, RuntimeError, pl.utilities.exceptions.MisconfigurationException) as error:
+    except (ValueError, TypeError, RuntimeError, MisconfigurationException) as error:
         raise DistillError(f"trainer: {' '.join(str(error).split())}") from error
     # Compiled code has the number of threads written into it; processes would wait for each other.
     on_cpu = trainer.strategy.root_device.type == "cpu" and trainer.world_size == 1

@@ -17,6 +17,7 @@ from distill.config.settings.base import (
     Paths,
     PathText,
     Positive,
+    Seed,
     Settings,
     TakedownSettings,
     setting,
@@ -97,7 +98,7 @@ class EvalFid(RunChoice):
     metrics: Nodes = setting("metrics of the user's own, by a name", default_factory=dict)
     batch_size: Positive = setting("pictures at once")
     sheet: Positive = setting("rows of the contact sheet")
-    seed: int = setting("of the intervals")
+    seed: Seed = setting("of the intervals")
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -100,7 +100,7 @@ class StudentSettings(NetworkSettings):
     decoder: Decoder = setting(brings=("encoder.without",))
     encoder: Annotated[Node, Given()]
     head: Annotated[Node, Given()] | None = setting(
-        "how the last channels become a picture; null: as colours", default=None
+        "how the last channels become a picture; head=picture: as colours", default=None
     )
 
     @property

@@ -30,6 +30,7 @@ from distill.config.settings.base import (
     PathText,
     Positive,
     RunName,
+    Seed,
     Settings,
     TakedownSettings,
     TeacherNode,
@@ -385,7 +386,7 @@ class Training(NetworkSettings):
     resume: bool = setting(
         "resume an earlier run of this name; false: start over, the old run is kept", free=True
     )
-    seed: int = setting("of the order, the augmentation and the initial weights")
+    seed: Seed = setting("of the order, the augmentation and the initial weights")
     trainer: Machine
     budget: Budget = setting(free=True)
     optimizer: Annotated[Node, Given(("params", "lr"))]
