@@ -44,7 +44,7 @@ class Adversary:
         clip: float | None = None,
     ) -> None:
         _check(kind, real, fake, penalty, clip)
-        if noise < 0 or noise_epochs <= 0:
+        if not (0 <= noise < float("inf") and noise_epochs > 0):  # nan too
             raise DistillError(
                 f"adversarial.noise={noise} noise_epochs={noise_epochs}: want 0 or more, above 0"
             )

@@ -134,6 +134,7 @@ WRONG = [
     ({"real": (1.0, 0.8)}, r"adversarial.real=\[1.0, 0.8\]: want two values"),
     ({"fake": (0.0,)}, r"adversarial.fake=\[0.0\]: want two values"),
     ({"noise": -1.0}, "adversarial.noise=-1.0"),
+    ({"noise": float("nan")}, "adversarial.noise=nan"),
     ({"kind": "wasserstein"}, "a critic needs one bound"),
     ({"kind": "wasserstein", "penalty": 10.0, "clip": 0.1}, "a critic needs one bound"),
     ({"penalty": 10.0}, "penalty and clip bound a critic"),

@@ -1,13 +1,16 @@
 """A training run on as many threads as are fastest, or as the user says."""
 
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 import torch
 
 from distill.core import threads
+from distill.core.errors import DistillError
 from distill.core.threads import process_tuner
 from distill.train.callbacks.reports import MetricsTable
+from distill.train.callbacks.steps import Finite
 from support.commands import go
 from support.last_checkpoints import differences, saved
 
@@ -62,3 +65,11 @@ def test_on_idle_cores_a_run_is_to_the_last_bit_that_of_all_threads(used):
     assert not differences(saved("free")["state_dict"], saved("fixed")["state_dict"])
     tables = [Path("runs") / name / "metrics.csv" for name in ("free", "fixed")]
     assert tables[0].read_text() == tables[1].read_text()
+
+
+def test_a_validation_whose_loss_is_no_number():
+    """lr=2: the loss of the steps was one, by the batches' statistics, that of validation was not,
+    and the run ended as trained."""
+    figures = {"val/loss": torch.tensor(float("nan"))}
+    with pytest.raises(DistillError, match=r"^the validation's loss is nan at step 2; lower lr"):
+        Finite().on_validation_end(SimpleNamespace(callback_metrics=figures, global_step=2))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from typing import Any
 
@@ -74,6 +75,14 @@ class Finite(pl.Callback):
             f"the loss is {float(loss):g} at step {trainer.global_step} ({terms}) on "
             f"{', '.join(batch['name'])}; lower lr, or check these pictures"
         )
+
+    def on_validation_end(self, trainer: pl.Trainer, *_rest: object) -> None:
+        """BatchNorm's averages, and the weights', stay infinite once they are."""
+        loss = float(trainer.callback_metrics.get("val/loss", 0.0))
+        if not math.isfinite(loss):
+            raise DistillError(
+                f"the validation's loss is {loss:g} at step {trainer.global_step}; lower lr"
+            )
 
 
 class LastValidation(pl.Callback):
