@@ -60,7 +60,7 @@ def measure(
     def measure_pair(i: int, row: np.ndarray) -> None:
         for name in FIGURES:
             row[name] = np.nan
-        photo, target = (np.asarray(centre_square(each, SIDE)) for each in pairs[i].read())
+        photo, target = (np.array(centre_square(each, SIDE)) for each in pairs[i].read())
         row["readable"] = True
         registration = register(photo, target)
         for name in ("fits", "shifted", "down", "right", "agreement"):

@@ -4,9 +4,12 @@ import csv
 import shlex
 import zlib
 from pathlib import Path
+from types import SimpleNamespace
+from unittest.mock import Mock
 
 import numpy as np
 import pytest
+import torch
 from PIL import Image
 
 from distill.config import compose
@@ -237,3 +240,17 @@ def test_a_drawing_of_another_style_is_found(assets, tmp_path, monkeypatch):
     rows = table(tmp_path / "data" / "curation" / "set")
     assert max(rows, key=lambda name: float(rows[name]["style"])) == "7.png"
     assert "another style" in rows["7.png"]["reasons"]
+
+
+def test_pictures_can_be_written_to_as_torch_wants(tmp_path, recwarn):
+    """Else its warning stood among the command's lines."""
+    pictures = [Image.fromarray(texture(seed)) for seed in (0, 1)]
+    pair = SimpleNamespace(photo=None, target=None, read=lambda: pictures)
+    style = Mock(return_value=np.zeros((1, pair_scores.SCORES["change"].shape[0])), identity="")
+    torch.set_warn_always(True)  # it warns once a process
+    try:
+        pair_scores.measure([pair], tmp_path / "scores.npz", style, None)
+    finally:
+        torch.set_warn_always(False)
+    assert style.called
+    assert not [each for each in recwarn if "not writable" in str(each.message)]
