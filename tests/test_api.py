@@ -292,6 +292,22 @@ class Levels(nn.Module):
         return self.spoil(self.layer(photo))
 
 
+@pytest.mark.parametrize(("student", "kind"), [(None, "NoneType"), (Levels, "Levels"), (abs, "bu")])
+def test_what_is_no_network_is_not_exported(student, kind, tmp_path):
+    with pytest.raises(DistillError, match=rf"^student: {kind}.*, want an nn.Module, a run or"):
+        distill.export_student(student, out=tmp_path)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "wrapped",
+    [torch.nn.DataParallel, lambda network: torch.jit.trace(network, torch.rand(1, 3, 64, 64))],
+)
+def test_parallel_and_traced_networks_are_exported(wrapped, tmp_path):
+    distill.export_student(wrapped(Levels()), exporter={"size": 64}, out=tmp_path)
+    assert (tmp_path / "student.onnx").is_file()
+
+
 @pytest.mark.slow
 def test_any_module_is_exported_and_checked_against_a_budget(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)

@@ -312,12 +312,19 @@ def _file_of(student: str | Path | Run) -> Path:
 
 def _subject(student: nn.Module, settings: Export) -> Any:
     """What is exported of a network in memory, whose mode and device stay as they are."""
+    from torch import nn
+
     from distill.data.terms import terms_of_run
     from distill.export import subject
     from distill.models.build import untrained
     from distill.runs.published_student import PublishedStudent
     from distill.train.distillation import DistillModule
 
+    if not isinstance(student, nn.Module):
+        kind = student.__name__ if isinstance(student, type) else type(student).__name__
+        raise DistillError(f"student: {kind}, want an nn.Module, a run or a file")
+    if isinstance(student, nn.DataParallel | nn.parallel.DistributedDataParallel):
+        student = student.module
     if isinstance(student, PublishedStudent):
         network = deepcopy(student.student).cpu().eval()
         return subject.of_described(network, student.description, settings)

@@ -204,7 +204,7 @@ def ratios(
 def _macs(ready: ReadyModel, size: int) -> int | None:
     """Of the graph, as it runs; of the network where the graph's shapes are not static."""
     if ready.graph is not None:
-        with suppress(Exception):  # ValueError, and what shape inference refuses
+        with suppress(Exception):  # DistillError, and what shape inference refuses
             return complexity.graph_macs(ready.graph) or None
     network = ready.model.network
     return complexity.module_macs(network, size) if network is not None else None

@@ -150,6 +150,16 @@ def test_a_size_of_no_picture_is_refused(size):
         OnnxExporter(size=size)
 
 
+class Spectrum(nn.Module):
+    def forward(self, photo):
+        return torch.fft.irfft2(torch.fft.rfft2(photo))
+
+
+def test_a_network_that_the_opset_cannot_hold():
+    with pytest.raises(DistillError, match=r"^exporter.opset=17: cannot hold .*fft_rfft2"):
+        OnnxExporter(opset=17, size=64).export(Spectrum())
+
+
 def test_parity_is_the_largest_gap(student, tmp_path):
     """Against a network that is off by 0.25 in one corner of the second photo."""
 

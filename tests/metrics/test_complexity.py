@@ -7,6 +7,7 @@ import torch
 from onnx import TensorProto, helper, numpy_helper
 from torch import nn
 
+from distill.core.errors import DistillError
 from distill.export.onnx import OnnxExporter
 from distill.metrics.complexity import (
     graph_macs,
@@ -115,10 +116,18 @@ def test_graph_macs_by_hand(name):
     assert graph_macs(graph(nodes, weights, takes, gives)) == expected
 
 
+def test_a_graph_with_a_shape_that_is_not_known_has_no_number():
+    product = helper.make_node("MatMul", ["x", "w"], ["y"])
+    model = graph([product], {"w": (3, 4)}, (2, 3), (2, 4))
+    model.graph.input[0].type.tensor_type.ClearField("shape")
+    with pytest.raises(DistillError, match=r"^MACs: the shape of x is not static"):
+        graph_macs(model)
+
+
 def test_a_dynamic_graph_has_no_number():
     shape = ("n", 3, "h", "w")
     model = graph([conv("x", "w", "y", **SAME)], {"w": (3, 3, 3, 3)}, shape, shape)
-    with pytest.raises(ValueError, match="the shape of y is not static"):
+    with pytest.raises(DistillError, match="the shape of y is not static"):
         graph_macs(model)
 
 

@@ -140,3 +140,9 @@ def test_other_pth_files_are_refused(tmp_path):
         DistillError, match=r"a\.pth: damaged, or not a file of the paper's weights"
     ):
         started(f"init={tmp_path / 'a.pth'}")
+
+
+def test_a_network_of_another_recipe_takes_no_shape_from_the_package():
+    """Else the line was of `decoder`, which nobody typed."""
+    assert shape("evening", recipe="pix2pix") == []
+    assert shape("evening", recipe="picture")

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 import onnx
+import torch
 import torch.nn.functional as F
 from torch import Tensor
 
@@ -114,7 +115,9 @@ def _checks(
             yield BudgetCheck(f"MACs at {side}²", whole)
             name = f"% of MACs that the thumbnail adds at {side}²"
             yield BudgetCheck(name, 100 * (whole / without - 1))
-    yield BudgetCheck("MACs by thop", complexity.thop_macs(network, exporter.inside))
+    if not any(isinstance(each, torch.jit.ScriptModule) for each in network.modules()):
+        # thop cannot watch TorchScript.
+        yield BudgetCheck("MACs by thop", complexity.thop_macs(network, exporter.inside))
     yield BudgetCheck.at_most("parameters", complexity.parameters(network), most.parameters)
     if subject.halved:
         half = Float16(subject.stem)

@@ -17,9 +17,10 @@ import onnx
 import torch
 from onnxruntime import InferenceSession
 from torch import Tensor, nn
+from torch.onnx.errors import OnnxExporterError
 
 from distill.core import onnx_files
-from distill.core.errors import DistillError
+from distill.core.errors import DistillError, reason_of
 from distill.core.onnx_files import COLOURS_AT, GLOBAL_STATISTICS, SUMMARY, flush_subnormals, note
 from distill.core.sessions import open_session
 from distill.core.terms import NOTE
@@ -197,16 +198,22 @@ class OnnxExporter:
             # The tracing exporter is deprecated, and the one that reaches opset 9 to 17 directly;
             # and what it says of sizes that become constants is meant to be so.
             warnings.simplefilter("ignore")
-            torch.onnx.export(
-                network.cpu().eval().to(memory_format=torch.contiguous_format),
-                tuple(inputs.values()),
-                buffer,  # type: ignore[arg-type]  # the tracing exporter takes any file
-                input_names=list(inputs),
-                output_names=list(outputs),
-                dynamic_axes=free if self.dynamic else None,
-                opset_version=self.opset_of(network),
-                dynamo=False,
-            )
+            opset = self.opset_of(network)
+            try:
+                torch.onnx.export(
+                    network.cpu().eval().to(memory_format=torch.contiguous_format),
+                    tuple(inputs.values()),
+                    buffer,  # type: ignore[arg-type]  # the tracing exporter takes any file
+                    input_names=list(inputs),
+                    output_names=list(outputs),
+                    dynamic_axes=free if self.dynamic else None,
+                    opset_version=opset,
+                    dynamo=False,
+                )
+            except OnnxExporterError as error:
+                raise DistillError(
+                    f"exporter.opset={opset}: cannot hold this network ({reason_of(error, 200)})"
+                ) from error
         return buffer.getvalue()
 
     def _complete(self, model: onnx.ModelProto, statistics: bool = False) -> onnx.ModelProto:

@@ -18,6 +18,8 @@ from onnx import shape_inference
 from torch import nn
 from torch.utils.flop_counter import FlopCounterMode
 
+from distill.core.errors import DistillError
+
 Size = int | tuple[int, int]  # a side, or height and width
 
 
@@ -27,7 +29,7 @@ def graph_macs(model: onnx.ModelProto, published: bool = False) -> int:
     A transposed convolution is counted at its input's size, as the arithmetic is done. Papers on
     small GANs count it with thop, at its output's: with `published` so does this, and a
     ResNet of 9 blocks has the 56.8 G of GAN Compression (Li et al. 2020, table 1), not 49.55.
-    Raises ValueError where a shape is unknown: a dynamic graph has no single number.
+    Raises DistillError where a shape is unknown: a dynamic graph has no single number.
     """
     shapes, total = tensor_shapes(model), 0
     for node in model.graph.node:
@@ -85,12 +87,18 @@ def tensor_shapes(model: onnx.ModelProto) -> dict[str, list[int]]:
     """Every tensor's shape by name, weights included; a dimension that is not known is 0."""
     graph = shape_inference.infer_shapes(model, strict_mode=True, data_prop=True).graph
     values = [*graph.input, *graph.value_info, *graph.output]
-    shapes = {v.name: [d.dim_value for d in v.type.tensor_type.shape.dim] for v in values}
+    types = {v.name: v.type.tensor_type for v in values}
+    shapes = {
+        name: [d.dim_value for d in t.shape.dim] if t.HasField("shape") else [0]
+        for name, t in types.items()
+    }
     return shapes | {tensor.name: list(tensor.dims) for tensor in graph.initializer}
 
 
 def _static(shapes: dict[str, list[int]], name: str) -> list[int]:
     shape = shapes.get(name, [0])
     if not all(shape):
-        raise ValueError(f"the shape of {name} is not static")
+        raise DistillError(
+            f"MACs: the shape of {name} is not static; another exporter.opset may have it"
+        )
     return shape

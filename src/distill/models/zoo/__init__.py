@@ -11,6 +11,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from distill.config.registry import recipes
+from distill.config.settings.networks import StudentSettings
 from distill.core.errors import DistillError, did_you_mean
 
 FOLDER = Path(__file__).resolve().parent
@@ -35,7 +37,8 @@ def overrides_for_init(typed: Mapping[str, Any]) -> list[str]:
     that was typed, but for those that were typed too."""
     name = str(typed.get("init")).partition("zoo:")[2]
     card = FOLDER / f"{name}.json"
-    if not name or not card.is_file():
+    recipe = recipes().get(str(typed.get("recipe", "distill"))) if name else None
+    if not card.is_file() or (recipe and not issubclass(recipe.settings, StudentSettings)):
         return []
     settings = json.loads(card.read_text(encoding="utf-8"))["settings"]
     free = {*SHAPE} - {key.partition(".")[0] for key in typed}
