@@ -74,9 +74,9 @@ export class FullPicture {
     const { width, height } = (this.whole = { width: frame.width, height: frame.height });
     const scale = drawnScale(this.whole, student, side);
     const at = (pixels: number) => Math.max(1, Math.round(scale * pixels));
-    this.own = taken(frame, mirror, middle ?? this.whole, 1);
+    this.own = taken(frame, mirror, clear, middle ?? this.whole, 1);
     // The thumbnail is of the whole picture, whichever part is drawn.
-    this.drawn = scale < 1 || (middle && student.told) ? taken(frame, mirror, { width: at(width), height: at(height) }, scale) : this.own;
+    this.drawn = scale < 1 || (middle && student.told) ? taken(frame, mirror, clear, { width: at(width), height: at(height) }, scale) : this.own;
     this.stencil = clear ? stencilOf(frame, mirror) : null;
     frame.close();
     this.small = forColours(this.drawn, student);
@@ -244,16 +244,24 @@ function forColours({ photo, width, height }: Picture, { colours_at }: Student):
   return { photo: small, made: new Uint8ClampedArray(small.length), ...size };
 }
 
-/** The middle of a frame at some scale, mirrored from left to right or not. */
-function taken(frame: ImageBitmap, mirror: boolean, { width, height }: Size, scale: number): Picture {
+/**
+ * The middle of a frame at some scale, mirrored from left to right or not. Of a `clear` one white where nothing can
+ * be seen; what is half see-through keeps its colours, as in distill.stylize: over white it would get a pale rim.
+ */
+function taken(frame: ImageBitmap, mirror: boolean, clear: boolean, { width, height }: Size, scale: number): Picture {
   const canvas = new OffscreenCanvas(width, height);
-  const context = canvas.getContext("2d", { willReadFrequently: true, alpha: false })!;
+  const context = canvas.getContext("2d", { willReadFrequently: true, alpha: clear })!;
   context.imageSmoothingQuality = "high";
   // Scaled, all of it is wanted, to the last pixel.
   const [wide, high] = scale < 1 ? [width, height] : [frame.width, frame.height];
   const crop = { left: 0, top: 0, width: frame.width, height: frame.height };
-  drawSeen(context, { frame, crop, mirror }, { left: (width - wide) >> 1, top: (height - high) >> 1, width: wide, height: high });
+  const box = { left: (width - wide) >> 1, top: (height - high) >> 1, width: wide, height: high };
+  drawSeen(context, { frame, crop, mirror }, box, clear ? "transparent" : "white");
   const photo = context.getImageData(0, 0, width, height).data;
+  for (let i = 3; clear && i < photo.length; i += 4) {
+    if (photo[i] === 0) photo.fill(255, i - 3, i);
+    photo[i] = 255;
+  }
   return { photo, made: new Uint8ClampedArray(photo.length), width, height };
 }
 

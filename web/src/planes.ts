@@ -5,14 +5,15 @@ export const LUMA = [0.299, 0.587, 0.114];
 
 const UNIT = Float32Array.from({ length: 256 }, (_, value) => value / 255);
 
-/** What is seen of a frame, over a box of a canvas (all of it); white behind what is see-through. */
+/** What is seen of a frame, over a box of a canvas (all of it); `behind` what is see-through. */
 export function drawSeen(
   context: CanvasRenderingContext2D | OffscreenCanvasRenderingContext2D,
   { frame, crop, mirror }: { frame: CanvasImageSource } & Pick<InferResult, "crop" | "mirror">,
   { left, top, width, height }: Box = { left: 0, top: 0, width: context.canvas.width, height: context.canvas.height },
+  behind = "white",
 ): void {
   const { canvas } = context;
-  context.fillStyle = "white";
+  context.fillStyle = behind;
   context.fillRect(0, 0, canvas.width, canvas.height);
   context.setTransform(mirror ? -1 : 1, 0, 0, 1, mirror ? canvas.width : 0, 0);
   context.drawImage(frame, crop.left, crop.top, crop.width, crop.height, left, top, width, height);

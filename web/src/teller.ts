@@ -1,7 +1,6 @@
 /** What a student is told of the whole picture: the `summary` of its thumbnail. In the worker. */
 import { NetworkSession } from "./network_session";
 import { SUMMARY, THUMBNAIL, type Parts } from "./onnx_file";
-import { toPlanes } from "./planes";
 import type { Size } from "./protocol";
 import { BILINEAR, resample } from "./resample";
 import type { Runtime } from "./runtime";
@@ -34,7 +33,10 @@ export class Teller {
    */
   async look(picture: Uint8ClampedArray<ArrayBuffer>, size: Size, strength = 0): Promise<void> {
     const { session } = this;
-    toPlanes(resample(picture, size, 4, SQUARE, BILINEAR) as Uint8ClampedArray, session.input);
+    // Floats, as in the exported file: a palette that is predicted of rounded ones is another one.
+    const thumbnail = resample(new Float32Array(picture), size, 4, SQUARE, BILINEAR);
+    const plane = THUMBNAIL ** 2;
+    for (let i = 0; i < 3 * plane; i++) session.input[i] = thumbnail[4 * (i % plane) + Math.floor(i / plane)] / 255;
     this.take(await session.run(), strength);
   }
 

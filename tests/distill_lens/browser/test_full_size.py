@@ -96,7 +96,7 @@ def test_it_is_looked_at_as_on_the_screen(visit):
 
 @pytest.mark.parametrize("way", ["", "&format=jpeg"])
 def test_what_is_see_through_stays_so(visit, way):
-    """And is white to the network, as distill.stylize has it: PNG, whatever is set."""
+    """White to the network, half of it its own colours, as in distill.stylize; always PNG."""
     at = visit(f"?compare=0&strokes=fine{way}")
     picture = Image.new("RGBA", (500, 399), (255, 0, 0, 255))
     picture.paste((9, 9, 9, 0), (0, 0, 200, 399))
@@ -109,8 +109,7 @@ def test_what_is_see_through_stays_so(visit, way):
     assert saved.shape == (399, 500, 4)
     assert (saved[..., 3] == np.asarray(picture)[..., 3]).all()
     assert np.abs(saved[:, 310:, :3] - (0, 255, 255)).max() == 0
-    half = 255 - np.array([127, 127, 255])  # the negative of blue over white
-    assert np.abs(saved[:, 210:290, :3] - half).max() <= 2  # of colours times opacity
+    assert np.abs(saved[:, 210:290, :3] - (255, 255, 0)).max() <= 2  # of colours times opacity
 
 
 SIZES = [(199, 201), (1, 1)]
@@ -135,6 +134,18 @@ def test_a_picture_is_saved_at_its_own_size_as_stylize_draws_it(visit, size):
     assert off.max() <= 2
     assert (off > 1).mean() < 1e-4
     assert at.text("message") == "The picture is saved at {} × {}.".format(*size)
+
+
+def test_a_palette_that_is_predicted_of_the_picture_is_that_of_stylize(visit):
+    """It turns on fractions of a level of the thumbnail."""
+    at = visit("?compare=0", size="")
+    at.page.set_input_files("#file", zoo.find("poster"))
+    at.wait("document.getElementById('tag').textContent === 'poster'")
+    picture = photo((900, 700))
+    show(at, picture)
+    saved = levels(download(at.page, "#save"))
+    expected = levels(render.stylise_rgb(picture, open_student(zoo.find("poster"), 1)))
+    assert np.abs(saved - expected).max() <= 2
 
 
 def test_a_frozen_camera_is_saved_at_its_own_size(visit):
