@@ -19,9 +19,13 @@ export class SketchCanvas {
     end: () => this.end(),
   });
 
-  /** `side` of the paper and `width` of the pen are in the network's pixels; `face`: an example is drawn on it. */
+  /**
+   * `changed` is told of every part of a stroke, `ended` of its end. `side` of the paper and `width` of the pen are in
+   * the network's pixels; `face`: an example is drawn on it.
+   */
   constructor(
     private readonly changed: () => void,
+    private readonly ended: () => void,
     public side: number,
     public width: number,
     face: boolean,
@@ -33,6 +37,11 @@ export class SketchCanvas {
     for (const end of ["pointerup", "pointercancel", "lostpointercapture"])
       this.paper.addEventListener(end, () => this.end());
     new ResizeObserver(() => this.repaint()).observe(this.paper);
+  }
+
+  /** Whether a stroke has begun and not ended. */
+  get drawing(): boolean {
+    return this.stroke !== null;
   }
 
   /** The sketch as the network sees it: black on white, `side` × `side`. */
@@ -96,6 +105,7 @@ export class SketchCanvas {
 
   private end(): void {
     this.stroke = null;
+    this.ended();
   }
 
   /** Places x0, y0, x1, y1, … as shares of the paper's side. */

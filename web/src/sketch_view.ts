@@ -20,6 +20,7 @@ export class SketchView {
   private active = false;
   private changed = false;
   private made = ""; // by which student the sticker was
+  private complete = false; // the sticker shows all that is on the paper
   working = false; // something waits for inference, or is in it
 
   constructor(
@@ -32,7 +33,7 @@ export class SketchView {
     this.pause = 1000 / manifest.rate;
     this.chosen = new ChosenStudent(engine, () => this.follow(), show);
     const side = shortSide(wanted);
-    this.canvas = new SketchCanvas(() => this.again(), side, this.line(side), !wanted.faceless);
+    this.canvas = new SketchCanvas(() => this.again(), () => this.refresh(), side, this.line(side), !wanted.faceless);
     this.connect();
     this.setWidth(this.line(side));
     this.refresh();
@@ -121,6 +122,7 @@ export class SketchView {
 
   private again(): void {
     this.changed = true;
+    this.complete = false;
     this.refresh();
     if (!this.working) void this.work();
   }
@@ -133,10 +135,11 @@ export class SketchView {
     $<HTMLButtonElement>("undo").disabled = !undoable;
     $<HTMLButtonElement>("redo").disabled = !redoable;
     $<HTMLButtonElement>("clear").disabled = empty;
-    $<HTMLButtonElement>("save-sticker").disabled = empty || !this.made;
+    const unfinished = empty || !this.complete || this.canvas.drawing;
+    $<HTMLButtonElement>("save-sticker").disabled = unfinished;
     const wear = $<HTMLButtonElement>("wear-sticker");
     wear.hidden = this.wanted.channels !== 4 || !this.manifest.students.some(({ kind }) => kind === "photo");
-    wear.disabled = empty || !this.made;
+    wear.disabled = unfinished;
     this.sticker.parentElement!.classList.toggle("clear", this.wanted.channels === 4);
     $("hint").hidden = !empty;
     this.sticker.hidden = empty;
@@ -176,6 +179,7 @@ export class SketchView {
     this.meter.add(result.times, true);
     this.chosen.ran(choice);
     this.made = student.name;
+    this.complete = !this.changed;
     this.refresh();
   }
 }

@@ -114,8 +114,10 @@ def test_pictures_come_at_the_chosen_rate(at):
             at.page.evaluate("distill.last().then(() => distill.speed().frames)")
             == before + more - 1
         )
+        assert at.page.is_disabled("#save-sticker")  # the last strokes are not in it
         at.page.clock.run_for(1)
         at.wait(f"distill.speed().frames === {before + more}")
+        assert at.page.is_enabled("#save-sticker")
     at.page.clock.run_for(1000)  # nothing new
     assert not at.page.evaluate("distill.busy()")
     assert at.page.evaluate("distill.speed().frames") == before + 3

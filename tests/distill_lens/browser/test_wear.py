@@ -214,9 +214,12 @@ def test_what_is_sketched_is_worn_under_the_camera(visit):
     at.page.mouse.move(box["x"] + 60, box["y"] + 60)
     at.page.mouse.down()
     at.page.mouse.move(box["x"] + 160, box["y"] + 150, steps=4)
+    at.wait("distill.last().then((l) => l?.width === 256 && l.channels === 4)")
+    at.settle()
+    for name in ("wear", "save"):  # a stroke that may go on
+        assert at.page.is_disabled(f"#{name}-sticker")
     at.page.mouse.up()
     at.wait("!document.getElementById('wear-sticker').disabled")
-    at.settle()  # it is enabled from the first part of a stroke on
     at.page.click("#wear-sticker")
     at.wait("document.getElementById('worn').width > 1")
     assert at.page.is_visible("#photo-view")
