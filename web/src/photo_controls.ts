@@ -278,6 +278,7 @@ export class PhotoControls implements CameraScreen {
   private label(): void {
     const text = this.session.on ? strings.camera.stop : strings.camera.start;
     $("camera").querySelector("span")!.textContent = text;
+    if (!this.session.on) $("flip").hidden = true;
     const file = this.session.on ? null : this.shown?.file;
     const video = file && isVideo(file) ? file : null;
     this.output.offerFilm(this.session.on ? "camera" : video && "video");

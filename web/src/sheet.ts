@@ -2,7 +2,8 @@
 import { $ } from "./dom";
 
 const PHONE = matchMedia("(max-width: 34rem), (max-height: 30rem)");
-const BAR = ["more", "open", "record", "save", "flip", "camera"];
+// The bar's five places: in each the first that there is.
+const BAR = [["more"], ["record", "open"], ["save"], ["flip", "freeze", "compare"], ["camera"]];
 const FAR = 60; // pixels that the sheet is pulled down by to close it
 const TAP = 8; // pixels that a finger which presses may move
 
@@ -27,7 +28,8 @@ export class Sheet {
     this.follow($("close"));
     PHONE.addEventListener("change", () => this.arrange(!$("photo-view").hidden));
     addEventListener("resize", () => this.changed(this.on ? innerWidth / innerHeight : null));
-    new MutationObserver(() => this.place()).observe($("record"), { attributeFilter: ["hidden"] });
+    const watch = new MutationObserver(() => this.place());
+    for (const id of BAR.flat()) watch.observe($(id), { attributeFilter: ["hidden"] });
   }
 
   /** For the photo view, or for the other, which has no sheet. */
@@ -37,8 +39,7 @@ export class Sheet {
     document.body.classList.toggle("phone", on);
     dialog.close();
     $("more").hidden = !on;
-    if (on) $("tools").append(...buttons.filter(({ id }) => !BAR.includes(id)));
-    dock.append(...(on ? BAR.map((id) => $(id)) : buttons));
+    if (!on) dock.append(...buttons);
     (on ? dialog : $("photo-view").parentElement!).append(settings);
     if (on) dock.before($("styles"));
     else settings.prepend($("styles"));
@@ -46,11 +47,15 @@ export class Sheet {
     this.changed(on ? innerWidth / innerHeight : null);
   }
 
-  /** What films takes the place of what opens files, and the message stands where it is seen. */
+  /** Five buttons are in the bar, the others in the sheet, and the message stands where it is seen. */
   private place(): void {
-    const { on, dialog, dock, settings } = this;
-    if (on && !$("record").hidden) $("tools").prepend($("open"));
-    else if (on) $("more").after($("open"));
+    const { on, dialog, dock, buttons, settings } = this;
+    const bar: Element[] = BAR.map((ids) => $(ids.find((id) => !$(id).hidden)!));
+    if (on) {
+      $("tools").append(...buttons.filter((each) => !bar.includes(each)));
+      // None is moved that stands right already: it would lose the focus.
+      for (const [at, each] of bar.entries()) if (dock.children[at] !== each) dock.insertBefore(each, dock.children[at]);
+    }
     if (on && !dialog.open) dock.before($("message"));
     else settings.prepend($("message"));
   }

@@ -121,10 +121,16 @@ def test_a_phones_tasks_by_keyboard_alone(visit, width, height):
     key("Home")
     assert focused(at) == "open"
     key("ArrowRight")
-    assert focused(at) == "freeze"
+    key("ArrowRight")
+    assert focused(at) == "mirror"
     key("Enter")  # closes the sheet, to show what it did
-    at.wait("document.getElementById('freeze').hidden")
     assert not at.page.evaluate("document.getElementById('sheet').open")
+    assert focused(at) == "more"
+    for name in ("record", "save", "freeze"):
+        key("ArrowRight")
+        assert focused(at) == name
+    key("Enter")
+    at.wait("document.getElementById('freeze').hidden")
     at.settle()
     assert focused(at) == "more"
     key("ArrowRight")
@@ -177,7 +183,6 @@ def test_the_camera_fills_a_phones_screen_and_is_saved_so(visit, width, height):
     assert abs(box["height"] - height) < 2
     assert at.page.is_hidden("#divider")  # until it is asked for
     assert abs(np.log(np.divide(*download(at.page, "#save").size) * height / width)) < 0.02
-    at.page.click("#more")
     at.page.click("#freeze")
     at.wait("document.getElementById('freeze').hidden")
     at.settle()

@@ -314,6 +314,28 @@ def test_all_that_is_touched_is_as_high_as_a_finger(visit, width, height, camera
     assert at.page.evaluate(SMALL) == []
 
 
+TWO_CAMERAS = """navigator.mediaDevices.enumerateDevices = async () =>
+  ["one", "other"].map((deviceId) => ({ deviceId, kind: "videoinput" }));"""
+BAR = """[...document.querySelectorAll('#photo-view .dock button')]
+  .filter((button) => button.checkVisibility())
+  .map((button) => [button.id, button.getBoundingClientRect()])
+  .map(([id, { left, width }]) => [id, left + width / 2])"""
+
+
+@pytest.mark.parametrize("script", ["", TWO_CAMERAS])
+def test_a_phones_bar_has_two_buttons_on_either_side_of_save(visit, script):
+    at = visit(camera=True, viewport={"width": 390, "height": 844}, script=script)
+    at.wait("!document.getElementById('freeze').hidden")
+    turns = "flip" if script else "freeze"
+    for bar in (["record", "save", turns], ["open", "save", "compare"]):
+        names, places = zip(*at.page.evaluate(BAR), strict=True)
+        assert names == ("more", *bar, "camera")
+        assert np.allclose(np.add(places, places[::-1]), 390, atol=2)
+        assert set(at.page.evaluate("[...tools.children].map(({ id }) => id)")).isdisjoint(names)
+        at.page.click("#camera")  # ends it
+        at.wait("document.getElementById('freeze').hidden")
+
+
 def test_many_styles_are_pushed_aside_on_a_phone(visit):
     many = """const read = JSON.parse;
     JSON.parse = (text) => {
