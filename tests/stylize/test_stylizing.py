@@ -13,10 +13,11 @@ import numpy as np
 import onnx
 import pytest
 import torch
-from onnx import TensorProto, helper
+from onnx import TensorProto, helper, numpy_helper
 from PIL import Image, JpegImagePlugin
 from torch import nn
 
+from distill.config import compose
 from distill.config.settings.commands import ShippedStudent, Stylize
 from distill.core import onnx_files, sessions
 from distill.core.errors import DistillError
@@ -564,3 +565,37 @@ def test_links_that_lead_to_themselves_are_skipped_and_nothing_else(shipped_stud
     assert "skipped 'in/loop.png': cannot be read (Too many levels of symbolic links)" in said
     assert "Traceback" not in said
     assert run(stylize, "in/a.png", "-o", "in/loop.png") in (0, 1)  # a link may be written over
+
+
+@pytest.mark.parametrize(
+    ("shape", "of", "said"),
+    [
+        ((1, 3, 64, 64), "input", "inputs: 0, want one: the picture"),
+        ((1, 3, 64, 64), "output", "not an ONNX file, or one without a network"),
+        ((3, 64, 64), "", r"its input is float32 \(3, 64, 64\), want float32"),
+    ],
+)
+def test_files_that_take_or_give_no_picture(shape, of, said, tmp_path):
+    value = [helper.make_tensor_value_info(n, TensorProto.FLOAT, shape) for n in ("x", "y")]
+    zero = numpy_helper.from_array(np.zeros(shape, np.float32), "zero")
+    node = helper.make_node("Add", ["zero" if of == "input" else "x", "zero"], ["y"])
+    model = helper.make_model(helper.make_graph([node], "g", value[:1], value[1:], [zero]))
+    if of:
+        del getattr(model.graph, of)[:]
+    onnx.save(model, tmp_path / "other.onnx")
+    convention = compose.load("stylize", [], Stylize)
+    with pytest.raises(DistillError, match=said):
+        stylizing.open_student(tmp_path / "other.onnx", convention=convention)
+
+
+def test_a_file_whose_input_has_no_shape_is_tried(tmp_path):
+    value = [helper.make_tensor_value_info(n, TensorProto.FLOAT, None) for n in ("x", "y")]
+    node = helper.make_node("Identity", ["x"], ["y"])
+    model = helper.make_model(helper.make_graph([node], "g", value[:1], value[1:]))
+    model.ir_version, model.opset_import[0].version = 8, 13
+    onnx.save(model, tmp_path / "free.onnx")
+    student = stylizing.open_student(
+        tmp_path / "free.onnx", convention=compose.load("stylize", [], Stylize)
+    )
+    photo = np.random.default_rng(0).random((1, 3, 32, 32), np.float32)
+    np.testing.assert_array_equal(student(photo), photo)

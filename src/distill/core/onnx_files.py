@@ -58,7 +58,7 @@ def read_graph(path: Path, name: str = "") -> onnx.ModelProto:
         raise DistillError(
             f"{shown}: not a readable ONNX file (damaged, cut short, or over protobuf's 2 GB)"
         ) from error
-    if not model.ir_version or not model.graph.node:  # what protobuf makes of an empty file
+    if not (model.ir_version and model.graph.node and model.graph.output):  # of an empty file
         raise DistillError(f"{shown}: not an ONNX file, or one without a network")
     if not all(isinstance(text, str) for text in _texts(model)):
         raise DistillError(f"{shown}: not a readable ONNX file (a name in it is no text)")

@@ -99,7 +99,9 @@ def open_student(
     if direction != "AtoB":
         raise DistillError(f"direction={direction}: {path} has one direction; leave it out")
     model, summary = onnx_files.load_model(path), None
-    if [value.name for value in onnx_files.model_inputs(model)][1:] == [onnx_files.SUMMARY]:
+    inputs = onnx_files.model_inputs(model)
+    pictures = [v for v in inputs if len(v.type.tensor_type.shape.dim) == 4]
+    if [value.name for value in inputs][1:] == [onnx_files.SUMMARY]:
         beside = path.with_name(onnx_files.summary_file(path.stem))
         if not beside.is_file():
             raise DistillError(
@@ -107,7 +109,7 @@ def open_student(
                 "put it there"
             )
         summary = onnx_files.load_model(beside)
-    elif convention and not _is_ours(model):
+    elif convention and pictures[:1] == inputs[:1] != [] and not _is_ours(model):
         model, line = adapt(model, convention, str(path))
         if line:
             print(line)

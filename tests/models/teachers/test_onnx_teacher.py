@@ -304,6 +304,15 @@ def _of_type(path: Path, kind: int, *more: str) -> Path:
     return path
 
 
+def test_a_file_without_an_input(tmp_path):
+    model = onnx.load(identity(tmp_path / "none.onnx"))
+    model.graph.initializer.append(numpy_helper.from_array(np.zeros((1, 3, 4, 4), np.float32), "z"))
+    model.graph.node[0].input[0] = "z"
+    del model.graph.input[:]
+    onnx.save(model, tmp_path / "none.onnx")
+    assert message(tmp_path / "none.onnx").endswith("has no input, so no picture goes through it")
+
+
 def test_half_precision_is_fed_and_other_inputs_are_refused(tmp_path):
     half = OnnxTeacher(_of_type(tmp_path / "half.onnx", TensorProto.FLOAT16), **UNIT)
     photo = torch.rand(1, 3, 4, 4)

@@ -134,7 +134,8 @@ class OnnxTeacher(Teacher):
 
 
 def _pick(name: str | None, tensors: Sequence[Any], path: Path, key: str) -> str:
-    names = [t.name for t in tensors]
+    if not (names := [t.name for t in tensors]):
+        raise DistillError(f"{path}: has no {key}, so no picture goes through it")
     if name is not None and name not in names:
         raise DistillError(f"teacher.{key}={name}: {path} has {', '.join(names)}")
     return name or names[0]
