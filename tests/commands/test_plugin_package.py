@@ -201,7 +201,7 @@ def test_a_package_that_is_not_installed_is_named(here, monkeypatch, capsys):
 LOSS = "+loss.weights.own=1"
 WRONG = {
     "teacher._target_=support.own_parts.Cropping": "teacher._target_=support.own_parts.Cropping: ",
-    f"+loss.terms.own._target_=support.own_parts.PerPicture {LOSS}": "want one finite number, of",
+    f"+loss.terms.own._target_=support.own_parts.PerPicture {LOSS}": "gave (2,) float32, want",
     f"+loss.terms.own._target_=support.own_parts.Item {LOSS}": "loss.terms.own: has no gradient",
     f"+loss.terms.own._target_=support.own_parts.Flat {LOSS}": "loss.terms.own: has no gradient",
     f"+loss.terms.own._target_=support.own_parts.Infinite {LOSS}": "want one finite number, of",

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import pytorch_lightning as pl
 import torch
 from torch.utils.data import DataLoader, TensorDataset
 
@@ -17,7 +18,7 @@ from distill.config import compose
 from distill.config.settings.training import Train
 from distill.core.errors import DistillError
 from distill.runs.run_folder import Run
-from distill.train.trainer import make_trainer
+from distill.train.trainer import fit, make_trainer
 from support.commands import QUICK, go
 
 OWN: dict[str, Any] = {"encoder": {"weights": "none"}, "loss": "l1", "decoder": "residual"}
@@ -27,6 +28,31 @@ def test_a_number_of_devices_that_lightning_refuses(tmp_path):
     settings = compose.load("train", ["trainer.devices=-1"], Train)
     with pytest.raises(DistillError, match=r"^trainer: .*devices"):
         make_trainer(settings, Run(tmp_path), [])
+
+
+class Idle(pl.LightningModule):
+    student = torch.nn.Identity()
+
+    def training_step(self, batch, index):
+        return None
+
+    def configure_optimizers(self):
+        return None
+
+
+class Ending(pl.Callback):
+    def on_train_start(self, trainer, pl_module):
+        raise ValueError("no more")
+
+
+def test_what_a_callback_of_ones_own_raises_is_one_line(tmp_path):
+    """As what other parts of the user's raise, with its place; Lightning's lines are not shown."""
+    settings = compose.load("train", ["data.workers=0"], Train)
+    run = Run(tmp_path / "run")
+    trainer = make_trainer(settings, run, [Ending()], monitor=None)
+    module = Idle()
+    with pytest.raises(DistillError, match=rf"^training: ValueError \(no more, {__file__}:\d+\)$"):
+        fit(trainer, module, DataLoader([0]), run, None)
 
 
 @pytest.mark.slow

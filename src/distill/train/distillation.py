@@ -277,7 +277,9 @@ class DistillModule(pl.LightningModule):
             with of_the_user(f"{key}: a call with {form(photo)}"):
                 value: Any = term(*inputs[getattr(term, "reads", LossTerm.reads)])
                 if not isinstance(value, Tensor) or value.shape != () or not value.isfinite():
-                    gave = value if isinstance(value, Tensor) else type(value).__name__
+                    gave = type(value).__name__
+                    if isinstance(value, Tensor):
+                        gave = str(value.item()) if value.shape == () else form(value)
                     raise DistillError(f"{key}: gave {gave}, want one finite number, of shape ()")
                 if value.requires_grad:
                     weights = [each for each in self.student.parameters() if each.requires_grad]

@@ -19,7 +19,7 @@ from torch import nn
 
 from distill.config.registry import recipe_named
 from distill.config.settings.training import Training
-from distill.core.errors import DistillError
+from distill.core.errors import DistillError, place_of, reason_of
 from distill.core.nodes import part
 from distill.core.threads import process_tuner
 from distill.runs.run_folder import Run, finished_message
@@ -149,6 +149,9 @@ def _in_one_line(error: BaseException, trainer: pl.Trainer) -> str:
         )
     if isinstance(error, pl.utilities.exceptions.MisconfigurationException):
         return f"trainer: {text}"
+    known = not isinstance(error, Exception) or isinstance(error, (DistillError, OSError))
+    if not known and (place := place_of(error)):  # of a callback or module of the user's
+        return f"training: {type(error).__name__} ({reason_of(error, 200)}{place})"
     return ""
 
 
