@@ -129,9 +129,16 @@ def test_prepare_leaves_them_alone(there, capsys):
     assert sorted(there.joinpath("drawings").rglob("*")) == before
 
 
-def test_photos_beside_own_pairs_are_refused(there, capsys):
-    assert run(train, "data.root=drawings", "photos=data/photos", *SHORT) == 1
-    said = "photos=data/photos: data.root=drawings holds pairs of your own, which have their photos"
+@pytest.mark.parametrize("typed", ["photos=data/photos", "crop=0.5", "data.views=3"])
+def test_what_is_of_labelled_photos_is_refused_beside_own_pairs(there, capsys, typed):
+    assert run(train, "data.root=drawings", typed, *SHORT) == 1
+    said = f"{typed}: data.root=drawings holds pairs of your own, which nobody labels"
+    assert said in capsys.readouterr().err
+
+
+def test_pairs_of_ones_own_that_are_to_be_labelled_on_the_fly(there, capsys):
+    assert run(train, "data.root=drawings", "data=photos", "photos=none", *SHORT) == 1
+    said = "data.root=drawings: nothing for data=photos, and no photos=none to make it from"
     assert said in capsys.readouterr().err
 
 

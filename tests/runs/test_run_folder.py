@@ -383,6 +383,7 @@ def test_last_is_the_last_though_there_is_a_best(tmp_path):
 def test_a_checkpoint_by_path_belongs_to_its_own_run(tmp_path):
     run = trained(tmp_path / "other" / "run")
     assert find_run(choice(tmp_path, f"checkpoint={run.last}")) == run
+    (tmp_path / "loose.ckpt").touch()
     with pytest.raises(DistillError, match="name an output folder: output=DIR"):
         find_run(choice(tmp_path, f"checkpoint={tmp_path}/loose.ckpt"))
 

@@ -39,17 +39,22 @@ def carry_out(settings: EvalFid) -> tuple[Run | None, dict[str, Any]]:
     """
     for key in ("photos", "a", "b"):
         check_local(getattr(settings, key), f"{key}=")
-    run = None
+    folders, run = settings.a or settings.b, None
+    if folders and not (settings.a and settings.b):
+        raise DistillError("two folders are compared: name both, a=DIR b=DIR")
+    for key in ("run", "style", "decoder", "photos"):
+        if folders and getattr(settings, key):
+            raise DistillError(f"{key}: a=DIR and b=DIR are compared without a run; leave it out")
     user_metrics(settings.metrics)  # what is wrong with them ends here
+    if not folders:  # before weights are fetched
+        checkpoint = (run := find_run(settings)).checkpoint(settings.checkpoint)
     features, missing = paired_scores.features_or_reason(settings.features)
-    if settings.a or settings.b:
-        if not (settings.a and settings.b):
-            raise DistillError("two folders are compared: name both, a=DIR b=DIR")
+    if run is None:
+        assert settings.a
+        assert settings.b
         folder = Path(settings.output or "runs/eval")
         scores = paired_scores.score_folders(Path(settings.a), Path(settings.b), features, settings)
     else:
-        run = find_run(settings)
-        checkpoint = run.checkpoint(settings.checkpoint)
         pictures, scores = score_run(checkpoint, settings, features)
         folder = Path(settings.output or run.folder / "eval")
         if settings.direction != "AtoB" and not settings.output:

@@ -216,6 +216,7 @@ def find_run(choice: RunChoice) -> Run:
         if path.parent.name == "checkpoints":
             return Run(path.parent.parent)
         if choice.output is None:
+            Run(path.parent).checkpoint(choice.checkpoint)  # raises where it is not there
             raise DistillError(
                 f"checkpoint={path}: is in no run; name an output folder: output=DIR"
             )

@@ -112,9 +112,11 @@ def check(settings: Train) -> None:
         return
     root = settings.data.root
     if root and not sources.has_photos(settings):
-        near = near_name(home_path(root))
+        there = home_path(root)
+        lacking = f"nothing for data={settings.data.kind}" if there.is_dir() else "no such folder"
+        near = "" if there.is_dir() else near_name(there)
         other = near or f", and no photos={settings.photos} to make it from"
-        raise DistillError(f"data.root={root}: no such folder{other}")
+        raise DistillError(f"data.root={root}: {lacking}{other}")
     labelling.check_labelling(settings)
     if settings.channels != 3 and settings.teacher is not None:
         # Of all teachers only a trained run, a file and the user's own may give others than RGB.

@@ -93,7 +93,10 @@ class Settings:
 
     not_used: ClassVar[frozenset[str]] = frozenset()
     __pydantic_config__: ClassVar[ConfigDict] = ConfigDict(
-        extra="forbid", coerce_numbers_to_str=True, arbitrary_types_allowed=True
+        extra="forbid",
+        coerce_numbers_to_str=True,
+        arbitrary_types_allowed=True,
+        allow_inf_nan=False,
     )
 
 

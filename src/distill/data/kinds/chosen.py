@@ -108,8 +108,8 @@ def overrides_for_user_pairs(typed: Mapping[str, Any]) -> list[str]:
         return words if "style.resolution" in typed else [*words, f"style.resolution={size}"]
     if extra := [key for key in source.superfluous if key in typed]:
         raise DistillError(
-            f"{extra[0]}={typed[extra[0]]}: data.root={root} holds pairs of your own, which have "
-            f"their photos; leave {extra[0]} out, or name a teacher to label them: style=STYLE"
+            f"{extra[0]}={typed[extra[0]]}: data.root={root} holds pairs of your own, which nobody "
+            f"labels; leave {extra[0]} out, or name a teacher to label them: style=STYLE"
         )
     return ["style=own"]
 

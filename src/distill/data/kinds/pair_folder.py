@@ -30,7 +30,7 @@ class PairFolder(Source):
     """Photos labelled once and read from disk, or pairs of one's own."""
 
     own_pairs: ClassVar = True
-    superfluous: ClassVar = ("photos", "val_photos")
+    superfluous: ClassVar = ("photos", "val_photos", "crop", "data.views", "data.weights")
     regions: ClassVar = True
 
     @classmethod
