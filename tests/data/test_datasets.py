@@ -113,17 +113,6 @@ def test_without_training_pair_p_comes_as_it_is(tmp_path):
     assert len(data) == 3
 
 
-def test_alpha_gives_targets_of_four_channels(tmp_path):
-    photo, target = noise(tmp_path / "p.png", 0, (64, 64)), tmp_path / "t.png"
-    Image.new("RGBA", (64, 64), (255, 0, 0, 51)).save(target)
-    pairs = [Pair(photo, target)]
-    four = PairSet(pairs, 64, train=True, channels=4, crop_size=32)[0]["target"]
-    three = PairSet(pairs, 64, train=True, crop_size=32)[0]["target"]
-    assert four[0, 0].tolist() == [255, 0, 0, 51]
-    assert three[0, 0].tolist() == [255, 204, 204]  # the same over white
-    assert four.shape == (32, 32, 4)
-
-
 # What cannot be read
 
 

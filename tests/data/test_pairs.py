@@ -1,7 +1,6 @@
 import hashlib
 import pickle
 import re
-import unicodedata
 from pathlib import Path
 
 import numpy as np
@@ -210,18 +209,6 @@ def test_targets_may_have_another_suffix_and_photos_without_one_are_said(tmp_pat
     (tmp_path / "val/B/z.png").unlink()
     find_pairs(tmp_path, "hayao", 0.1, 0)
     assert not (tmp_path / "unpaired.txt").exists()
-
-
-def test_accents_and_capitals_are_no_other_name(tmp_path):
-    decomposed, composed = (unicodedata.normalize(form, "Zoë") for form in ("NFD", "NFC"))
-    for photo, target in ((f"{decomposed}.png", f"{composed}.jpg"), ("IMG_1.JPG", "img_1.png")):
-        colour(tmp_path / "val" / "A" / photo, PHOTO)
-        colour(tmp_path / "val" / "B" / target, TARGET)
-    pairs = find_pairs(tmp_path, None, 0.1, 0)["val"]
-    assert [(p.photo.name, p.target.name) for p in pairs] == [
-        ("IMG_1.JPG", "img_1.png"),
-        (f"{decomposed}.png", f"{composed}.jpg"),
-    ]
 
 
 def test_two_files_of_one_stem_are_not_both_paired_with_one(tmp_path):

@@ -7,7 +7,7 @@ from distill.core.errors import DistillError
 from distill.data.augment import rng_for
 from distill.data.datasets import PhotoSet
 from distill.data.photos import Photo
-from distill.data.sampler import StreamSampler, check_weights, counts, shares_of
+from distill.data.sampler import StreamSampler, counts, shares_of
 
 # The stream of positions
 
@@ -111,21 +111,6 @@ def test_counts_add_up_and_are_the_nearest_whole_numbers():
 def test_a_wrong_number_of_weights_is_one_line(weights, names):
     with pytest.raises(DistillError, match=r"data\.weights: \d weights?, but the photos come from"):
         shares_of(weights, names, list("ab"))
-
-
-@pytest.mark.parametrize(
-    ("folders", "said"), [(1, "from 1 folder; give"), (2, "from 2 folders; give")]
-)
-def test_folders_are_counted_in_words(folders, said):
-    with pytest.raises(DistillError, match=said):
-        check_weights([1, 2, 3], folders)
-
-
-@pytest.mark.parametrize(("shuffle", "side"), [(True, "training"), (False, "held-out")])
-def test_a_set_of_which_nothing_can_be_read_says_which_side(tmp_path, shuffle, side):
-    data = PhotoSet([Photo(tmp_path / "no.png", "no")], 64, shuffle, seed=0)
-    with pytest.raises(DistillError, match=rf"no photo of the {side} set can be read \(1 there"):
-        data[0]
 
 
 def test_a_folder_without_a_training_picture_is_named():
