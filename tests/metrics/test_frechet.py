@@ -339,9 +339,3 @@ def test_a_kid_interval_of_two_pictures():
     a, b = features(2, 4, 18), features(2, 4, 19)
     low, high = kid_interval(a, b, rounds=40, paired=True)
     assert np.isfinite([low, high]).all()
-
-
-def test_a_kernel_distance_of_two_pictures_a_side_by_hand():
-    """(x·y + 1)³ of one number: within 8 and 1, between 1, 1, 8 and 1 → 8 + 1 − 2 · 2.75."""
-    a, b = np.array([[1.0], [1.0]]), np.array([[0.0], [1.0]])
-    assert kid(a, b) == pytest.approx(8 + 1 - 2 * (1 + 8 + 1 + 8) / 4)
