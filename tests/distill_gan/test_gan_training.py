@@ -329,14 +329,6 @@ def test_a_set_that_is_not_finished_is_refused(folders, capsys):
     assert "data.root=pairs: a set that is not finished" in capsys.readouterr().err
 
 
-def test_real_outlines(assets, tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    root = assets / "pairs" / "outline_ab"
-    real = [f"data.root={root}", "data.direction=BtoA", "data.pad=white", "data.val_limit=2"]
-    assert run(train, *PIX2PIX, *real, *LENGTH) == 0
-    assert saved("pix2pix-outline_ab")["global_step"] == 6
-
-
 WRONG = [
     (PIX2PIX, "lr=auto", "lr='auto': adversarial training has no loss"),
     (PIX2PIX, "schedule=plateau", "schedule=plateau: "),
@@ -347,29 +339,17 @@ WRONG = [
         "trainer.devices=2",
         "trainer.devices=2 num_nodes=1 strategy=auto: recipe=pix2pix trains",
     ),
-    (
-        PIX2PIX,
-        "trainer.devices=auto",
-        "trainer.devices=auto num_nodes=1 strategy=auto: recipe=pix2pix",
-    ),
     (CYCLEGAN, "channels=4", "channels=4: "),
-    (PIX2PIX, "data.views=2", "data.views: no such setting"),
-    (PIX2PIX, "data.root=nowhere", "data.root=nowhere: no such folder"),
-    (PIX2PIX, "data.root=null", "data.root=null: "),
     ([*PIX2PIX, "data.size=96"], "data.crop_size=96", "data.crop_size=96: a U-Net halves"),
-    (PIX2PIX, "data.crop_size=16", "data.crop_size=16: input should be a multiple of 32"),
     (PIX2PIX, "adversarial.penalty=10", "penalty and clip bound a critic"),
-    (PIX2PIX, "adversarial.real=[1,0]", "adversarial.real=[1"),
     (PIX2PIX, "generator.build.sperable=true", "generator.build.sperable: no such setting; did"),
     (PIX2PIX, "generator.build.size=64", "generator.build.size: no such setting"),
-    (PIX2PIX, "generatr=unet", "generatr: no such setting; did you mean generator?"),
     (PIX2PIX, "decoder=detail", "decoder: no such setting"),
     (PIX2PIX, "l1=-1", "l1=-1"),
     (PIX2PIX, "parts=[[0.5,0,0.5,1]]", "parts=[0.5, 0, 0.5, 1]: want [left,top,right,bottom]"),
     (["recipe=cyclegan"], "data=pairs", "data.kind='pairs': input should be 'unpaired'"),
     ([], "generator=unet", "generator: no such setting here; it goes with recipe=cyclegan or"),
     (CYCLEGAN, "data=pairs", "data.size: no such setting here; it goes with recipe=pix2pix or"),
-    (CYCLEGAN, "data.root=domains/A", "data.root=domains/A: no two folders of pictures in it"),
     (DOMAINS, "generator=student", "generator=student: takes RGB of 64 pixels a side"),
     (CYCLEGAN, "trainer.patience=3", "trainer.patience=3: there is nothing to monitor"),
     (CYCLEGAN, "data.crop_size=100", "data.crop_size=100: input should be a multiple of 32"),

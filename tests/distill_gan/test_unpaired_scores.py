@@ -177,23 +177,25 @@ def test_too_few_pictures_leave_the_other_scores(trained, tmp_path, capsys, monk
 # Pairs
 
 
-@pytest.mark.parametrize("direction", ["AtoB", "BtoA"])
-def test_pairs_in_both_directions(tmp_path, direction):
+def on_pairs(tmp_path: Path, levels: int, direction: str = "AtoB") -> held_out_pairs.HeldOut:
+    """The held-out pairs, whose B is 100 levels above A, with a generator of so many levels."""
     grey(tmp_path / "p/val/A", A)
     grey(tmp_path / "p/val/B", [level + 100 for level in A])
     said = settings("pix2pix", RESNET, root=str(tmp_path / "p"), direction=direction)
+    return held_out_pairs.held_out_pairs(Shift(levels), said, chosen())
+
+
+@pytest.mark.parametrize("direction", ["AtoB", "BtoA"])
+def test_pairs_in_both_directions(tmp_path, direction):
     step = 100 if direction == "AtoB" else -100
-    found = held_out_pairs.held_out_pairs(Shift(step), said, chosen())
+    found = on_pairs(tmp_path, step, direction)
     assert torch.equal(found.output, found.target)
     assert found.input[:, 0, 0, 0].tolist() == [v - step for v in found.target[:, 0, 0, 0].tolist()]
     assert sorted(found.input[:, 0, 0, 0].tolist()) == (A if step > 0 else [v + 100 for v in A])
 
 
 def test_scores_of_pairs_name_input_target_and_generator(tmp_path):
-    grey(tmp_path / "p/val/A", A)
-    grey(tmp_path / "p/val/B", [level + 100 for level in A])
-    said = settings("pix2pix", RESNET, root=str(tmp_path / "p"))
-    found = held_out_pairs.held_out_pairs(Shift(90), said, chosen())
+    found = on_pairs(tmp_path, 90)
     scores = paired_scores.score_pairs(found, Corner(), chosen("bootstrap=0"))
     assert list(scores["distances"]) == [
         "floor: T(A), T(B)", "generator: T(A), G(B)",
@@ -212,11 +214,7 @@ def test_scores_of_pairs_name_input_target_and_generator(tmp_path):
 
 def test_an_output_like_its_target_is_at_zero(tmp_path):
     """Paired draws too: without them the interval of no distance at all would have a width."""
-    grey(tmp_path / "p/val/A", A)
-    grey(tmp_path / "p/val/B", [level + 100 for level in A])
-    found = held_out_pairs.held_out_pairs(
-        Shift(100), settings("pix2pix", RESNET, root=str(tmp_path / "p")), chosen()
-    )
+    found = on_pairs(tmp_path, 100)
     distances = paired_scores.score_pairs(found, Corner(), chosen("bootstrap=20"))["distances"]
     paired = distances["paired: T(B), G(B)"]
     assert paired["kid"] == pytest.approx(0, abs=1e-12)
