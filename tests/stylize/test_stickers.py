@@ -109,17 +109,8 @@ def steady(frames):
 def test_a_video_s_lost_face_fades_and_comes_back():
     there, lost = [face()], []
     states, seen = steady([there, lost, lost, there, lost, lost, lost, lost, there])
-    assert [round(s[0][1], 6) if s else None for s in states] == [
-        1,
-        0.8,
-        0.6,
-        0.8,
-        0.6,
-        0.4,
-        0.2,
-        None,
-        0.2,
-    ]
+    opacities = [round(s[0][1], 6) if s else None for s in states]
+    assert opacities == [1, 0.8, 0.6, 0.8, 0.6, 0.4, 0.2, None, 0.2]
     assert all(s[0][0] == STRAIGHT["left_eye"] for s in states if s)
     assert seen == 3
 

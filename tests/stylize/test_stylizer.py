@@ -17,9 +17,8 @@ from distill.core.onnx_files import ABOUT, note
 from distill.export.onnx import OnnxExporter
 from distill.stylize import __main__ as stylize
 from distill.stylize import render
-from distill.stylize.onnx_student import OnnxStudent
 from support.commands import run
-from support.stylize_setup import Negative, picture, pixels
+from support.stylize_setup import Negative, picture, pixels, shapes_run
 
 COLOURS = np.random.default_rng(0).integers(0, 256, (40, 48, 3), np.uint8)
 
@@ -54,10 +53,7 @@ def test_arrays_of_one_size_go_through_in_one_run(tmp_path, monkeypatch):
     model = OnnxExporter(size=64).export(Negative())
     for value in (model.graph.input[0], model.graph.output[0]):
         value.type.tensor_type.shape.dim[0].dim_param = "batch"
-    shapes, run_network = [], OnnxStudent.__call__
-    monkeypatch.setattr(
-        OnnxStudent, "__call__", lambda *a: (shapes.append(a[1].shape), run_network(*a))[1]
-    )
+    shapes = shapes_run(monkeypatch)
     for ours in (False, True):  # a file of others' gets one picture after the other
         if ours:
             note(model, ABOUT, "{}")

@@ -16,7 +16,7 @@ from distill.stylize import __main__ as stylize
 from distill.stylize import guided, onnx_student, render
 from distill.stylize.onnx_student import OnnxStudent
 from support.commands import run
-from support.stylize_setup import Negative, Reshaped, close, files, picture, pixels, put
+from support.stylize_setup import Negative, Reshaped, close, files, picture, pixels, put, shapes_run
 
 SHIPPED = zoo.shipped()
 
@@ -74,36 +74,15 @@ def test_tiles_keep_clear_of_what_a_shipped_student_depends_on(name):
 # Tiles
 
 
-def test_every_pixel_of_every_tile_comes_once(monkeypatch):
+@pytest.mark.parametrize("network", [Negative, Reshaped], ids=["any size", "one size"])
+def test_every_pixel_of_every_tile_comes_once(network, monkeypatch):
     """Whatever comes out, the shares of what overlaps add up to the picture itself."""
     monkeypatch.setattr(render, "TILE", 128)
-    negative = model_of(Negative())
-    for width, height in ((400, 300), (129, 128), (128, 1000), (90, 40)):
+    negative = model_of(network())
+    for width, height in ((400, 300), (129, 128), (128, 1000), (90, 40), (64, 64), (20, 300)):
         photo = picture(width, height)
         stylised = np.asarray(render.stylise_rgb(photo, negative, upscale="tiles")).astype(int)
         assert close(stylised, 255 - np.asarray(photo).astype(int), 1)
-
-
-@pytest.mark.parametrize("name", [name for name in ("hayao", "toon") if name in SHIPPED])
-@pytest.mark.campaign
-def test_tiles_are_the_whole_picture(name):
-    """A real student: one level of 255 is the rounding of the blend."""
-    student = OnnxStudent(onnx_files.load_model(SHIPPED[name]), name, 1)
-    photo = large(1700, 1400)
-    whole = np.asarray(render.stylise_rgb(photo, student, 1700)).astype(int)
-    tiled = np.asarray(render.stylise_rgb(photo, student, upscale="tiles")).astype(int)
-    assert np.abs(tiled - whole).max() <= 1
-    assert (tiled != whole).mean() < 0.01
-
-
-@pytest.mark.slow
-def test_without_overlap_there_would_be_seams(monkeypatch):
-    monkeypatch.setattr(render, "TILE", 128)
-    monkeypatch.setattr(render, "OVERLAP", 16)
-    blur, photo = model_of(Blur(20)), large(400, 200)
-    whole = np.asarray(render.stylise_rgb(photo, blur, 400)).astype(int)
-    tiled = np.asarray(render.stylise_rgb(photo, blur, upscale="tiles")).astype(int)
-    assert np.abs(tiled - whole).max() > 5
 
 
 def test_tiles_blend_where_a_network_depends_on_everything(monkeypatch):
@@ -118,22 +97,9 @@ def test_tiles_blend_where_a_network_depends_on_everything(monkeypatch):
     assert np.abs(np.diff(stylised[..., 0], axis=1)).max() <= 4
 
 
-def test_a_network_of_one_size_tiles_a_larger_picture():
-    for width, height in ((64, 64), (200, 90), (20, 300)):
-        photo = picture(width, height)
-        stylised = np.asarray(
-            render.stylise_rgb(photo, model_of(Reshaped()), upscale="tiles")
-        ).astype(int)
-        assert close(stylised, 255 - np.asarray(photo).astype(int), 1)
-
-
 @pytest.mark.campaign
 def test_memory_is_that_of_one_tile(monkeypatch):
-    seen = []
-    infer = OnnxStudent.__call__
-    monkeypatch.setattr(
-        OnnxStudent, "__call__", lambda self, x, _=None: (seen.append(x.shape), infer(self, x))[1]
-    )
+    seen = shapes_run(monkeypatch)
     stylised = render.stylise_rgb(
         Image.new("RGB", (6000, 4000), (9, 9, 9)), model_of(Negative()), None, "tiles"
     )
