@@ -3,7 +3,6 @@
 import pytest
 import torch
 
-from distill.core.errors import DistillError
 from distill.losses import feature_distance, style
 from distill.losses.differences import Differences
 from distill.losses.feature_distance import FeatureDistance
@@ -62,10 +61,3 @@ def test_transparency_lies_over_white(term):
     torch.testing.assert_close(term(see_through, opaque), term(over_white, target))
     torch.testing.assert_close(term(opaque, see_through), term(target, over_white))
     assert descend(term, see_through, opaque)[-1] < term(see_through, opaque).item()
-
-
-@pytest.mark.usefixtures("no_downloads")
-@pytest.mark.parametrize(("kind", "name"), [(Style, "style"), (FeatureDistance, "features")])
-def test_missing_weights_say_what_to_do(kind, name):
-    with pytest.raises(DistillError, match=rf"loss.weights.{name}: .*vgg16.*{name}=0"):
-        kind("vgg16")

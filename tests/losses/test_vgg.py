@@ -7,6 +7,7 @@ from torchvision.models import vgg
 
 from distill.core.errors import DistillError
 from distill.losses.feature_distance import FeatureDistance
+from distill.losses.style import Style
 from distill.losses.vgg import _layers, vgg_features
 from distill_picture.picture_losses import PictureContent
 from support.small_vgg import small_vgg
@@ -72,8 +73,13 @@ def test_real_backbone_reads_its_three_layers(assets, monkeypatch):
 @pytest.mark.usefixtures("no_downloads")
 def test_missing_weights_name_the_term_that_needs_them(tmp_path, monkeypatch):
     monkeypatch.setenv("DISTILL_WEIGHTS", str(tmp_path))
-    for term, name in ((FeatureDistance, "features"), (PictureContent, "content")):
-        with pytest.raises(DistillError, match=rf"loss\.weights\.{name}: weights file vgg16"):
+    for term, name in (
+        (Style, "style"),
+        (FeatureDistance, "features"),
+        (PictureContent, "content"),
+    ):
+        said = rf"loss\.weights\.{name}: weights file vgg16.*{name}=0"
+        with pytest.raises(DistillError, match=said):
             term("vgg16")
     with pytest.raises(DistillError, match=r"^style_backbone=vgg16: weights file vgg16"):
         vgg_features("vgg16", THREE, None)
