@@ -1,6 +1,5 @@
 """Pictures and networks that distill.stylize cannot use: one clear line each, the rest goes on."""
 
-import os
 from pathlib import Path
 
 import numpy as np
@@ -61,14 +60,6 @@ def test_an_output_folder_that_cannot_be_written(shipped_students, typed, capsys
     place = shipped_students / "closed" if "deeper" in typed else typed[3:].rstrip("/")
     assert said[0].startswith(f"error: {place}: ")
     assert files() == ["a.png", "b.png", "closed"]
-
-
-@pytest.mark.skipif(os.name != "posix" or os.geteuid() == 0, reason="nothing is closed to root")
-def test_a_folder_without_the_right_to_write(shipped_students, capsys):
-    put("a.png")
-    Path("closed").mkdir(mode=0o500)
-    assert run(stylize, "a.png", "-o", "closed/") == 1
-    assert "cannot be written" in capsys.readouterr().err
 
 
 def test_one_folder_of_many_that_cannot_be_written(shipped_students, capsys):

@@ -42,26 +42,30 @@ def test_a_command_that_is_not_there_ends_in_one_line():
     assert ended.stderr == "error: trian: no such command; did you mean train?\n"
 
 
-def test_a_process_that_starts_itself_again_starts_the_command(tmp_path, monkeypatch, capsys):
+@pytest.fixture
+def probe(tmp_path, monkeypatch):
+    """A function that runs `distill probe`, a command of this code."""
+
+    def call(code: str, *words: str) -> None:
+        (tmp_path / "probe").mkdir()
+        (tmp_path / "probe/__main__.py").write_text(code)
+        monkeypatch.setattr(distill, "__path__", [*distill.__path__, str(tmp_path)])
+        monkeypatch.setitem(script.COMMANDS, "probe", "")
+        monkeypatch.setattr(sys, "argv", ["distill", "probe", *words])
+        script.main()
+
+    return call
+
+
+def test_a_process_that_starts_itself_again_starts_the_command(probe, capsys):
     """Lightning's launcher of further processes reads `__main__` and what was typed."""
-    (tmp_path / "probe").mkdir()
-    (tmp_path / "probe/__main__.py").write_text(
-        "import sys\nprint(sys.modules['__main__'].__spec__.name, __name__, sys.argv[1:])\n"
-    )
-    monkeypatch.setattr(distill, "__path__", [*distill.__path__, str(tmp_path)])
-    monkeypatch.setitem(script.COMMANDS, "probe", "")
-    monkeypatch.setattr(sys, "argv", ["distill", "probe", "a=1", "-m"])
-    script.main()
+    code = "import sys\nprint(sys.modules['__main__'].__spec__.name, __name__, sys.argv[1:])\n"
+    probe(code, "a=1", "-m")
     assert capsys.readouterr().out == "distill.probe.__main__ __main__ ['a=1', '-m']\n"
 
 
 @pytest.mark.parametrize("status", [0, 3])
-def test_the_exit_status_is_the_command_s(status, tmp_path, monkeypatch):
-    (tmp_path / "probe").mkdir()
-    (tmp_path / "probe/__main__.py").write_text(f"raise SystemExit({status})\n")
-    monkeypatch.setattr(distill, "__path__", [*distill.__path__, str(tmp_path)])
-    monkeypatch.setitem(script.COMMANDS, "probe", "")
-    monkeypatch.setattr(sys, "argv", ["distill", "probe"])
+def test_the_exit_status_is_the_command_s(status, probe):
     with pytest.raises(SystemExit) as ended:
-        script.main()
+        probe(f"raise SystemExit({status})\n")
     assert ended.value.code == status

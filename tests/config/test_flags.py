@@ -45,11 +45,6 @@ def test_anything_else_ends_in_one_line(words, said):
         read_words(words)
 
 
-def test_a_command_says_it_in_one_line(capsys):
-    assert run(train, "--experimental-rerun", "/nonexistent") == 1
-    assert capsys.readouterr().err.count("\n") == 1
-
-
 def test_a_typo_beside_a_flag_is_one_line_too(capsys):
     assert run(train, "--cfg", "job", "lrr=3") == 1
     error = capsys.readouterr().err
@@ -60,12 +55,6 @@ def test_a_typo_beside_a_flag_is_one_line_too(capsys):
 def test_a_group_of_plug_ins_without_choices(capsys):
     assert run(train, "callbacks=mine", "photos=x") == 1
     assert "error: callbacks: no choice here; a plug-in or --config-dir" in capsys.readouterr().err
-
-
-@pytest.mark.slow
-def test_a_sweep_over_a_setting_that_is_none_says_so(capsys):
-    assert run(train, "-m", "los=l1,l1_sobel") == 1
-    assert "los: no such setting; did you mean loss?" in capsys.readouterr().err
 
 
 def test_the_version_is_ours_and_not_hydra_s(capsys):

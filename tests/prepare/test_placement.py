@@ -63,7 +63,9 @@ def test_nothing_moves_when_a_set_grows_beyond_what_is_compared_whole(folder, ro
     assert sides(root) == before | copies
 
 
-def test_one_that_bridges_both_sides_is_left_out_and_listed(folder, root, monkeypatch):
+def test_one_that_bridges_both_sides_is_left_out_while_they_are_there(
+    folder, root, tmp_path, monkeypatch
+):
     make(folder, root)
     a, b = one_of(root, "train"), one_of(root, "val")
     add(folder, 99, name="bridge")
@@ -71,7 +73,8 @@ def test_one_that_bridges_both_sides_is_left_out_and_listed(folder, root, monkey
 
     def both(photos, *_):
         at = {photo.key: i for i, photo in enumerate(photos)}
-        return np.array([[at["bridge.png"], at[f"{name}.png"]] for name in (a, b)], np.int32)
+        ends = [at[f"{name}.png"] for name in (a, b) if f"{name}.png" in at]
+        return np.array([[at["bridge.png"], end] for end in ends], np.int32)
 
     monkeypatch.setattr(placement, "find_near_duplicates", both)
     report = make(folder, root)
@@ -82,6 +85,9 @@ def test_one_that_bridges_both_sides_is_left_out_and_listed(folder, root, monkey
     again = stamps(root)
     assert make(folder, root).counts == report.counts
     assert stamps(root) == again
+    report = make(folder, root, drop=listed(tmp_path, f"{b}.png"))
+    assert (report.made, report.counts["bridging"]) == (1, 0)
+    assert sides(root)["bridge"] == "train"
 
 
 def test_a_pair_whose_photo_is_gone_keeps_near_duplicates_beside_it(folder, root):
@@ -268,23 +274,6 @@ def test_lines_that_name_nothing_are_said_in_one_line(folder, root, tmp_path):
 def test_a_line_that_names_nothing_is_shown(folder, root, tmp_path):
     with pytest.warns(UserWarning, match="^drop: a line names no photo, 'nobody.png'$"):
         make(folder, root, drop=listed(tmp_path, "nobody.png"))
-
-
-def test_without_its_bridge_end_a_photo_comes_back(folder, root, tmp_path, monkeypatch):
-    make(folder, root)
-    a, b = one_of(root, "train"), one_of(root, "val")
-    add(folder, 99, name="bridge")
-
-    def both(photos, *_):
-        at = {photo.key: i for i, photo in enumerate(photos)}
-        ends = [at[f"{name}.png"] for name in (a, b) if f"{name}.png" in at]
-        return np.array([[at["bridge.png"], end] for end in ends], np.int32)
-
-    monkeypatch.setattr(placement, "find_near_duplicates", both)
-    assert make(folder, root).counts["bridging"] == 1
-    report = make(folder, root, drop=listed(tmp_path, f"{b}.png"))
-    assert (report.made, report.counts["bridging"]) == (1, 0)
-    assert sides(root)["bridge"] == "train"
 
 
 # One split for both ways of labelling

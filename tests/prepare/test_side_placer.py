@@ -50,25 +50,14 @@ def test_a_new_photo_and_what_hangs_on_it_join_the_side_of_a_near_duplicate():
         assert not dropped
 
 
-def test_a_new_photo_near_both_sides_is_left_out_and_says_of_whom():
-    sides, dropped = place(
-        ["a", "b", "new", "after", *NAMES],
-        {"a": "train", "b": "val"},
-        [("a", "new"), ("b", "new"), ("new", "after")],
-    )
-    assert sides["new"] is None
-    assert "'a' in training and with 'b' in validation" in dropped["new"]
-    assert sides["after"]  # reached through what is left out only: on its own
-    assert list(dropped) == ["new"]
-
-
 def test_a_photo_near_two_of_three_sides_or_all_is_left_out_and_says_of_whom():
     placed = {"a": "train", "b": "val", "c": "test"}
     words = {"a": "training", "b": "validation", "c": "test"}
     for near in ("ab", "ac", "bc", "abc"):
-        pairs = [(each, "new") for each in near]
-        sides, dropped = place(["a", "b", "c", "new", *NAMES], placed, pairs, test=0.2)
+        pairs = [*((each, "new") for each in near), ("new", "after")]
+        sides, dropped = place(["a", "b", "c", "new", "after", *NAMES], placed, pairs, test=0.2)
         assert sides["new"] is None
+        assert sides["after"]  # reached through what is left out only: on its own
         said = " and with ".join(f"{each!r} in {words[each]}" for each in near)
         assert dropped == {"new": f"belongs with {said} (a near-duplicate, or of one name)"}
 

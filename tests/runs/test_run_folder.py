@@ -258,26 +258,6 @@ def test_a_new_run_then_the_same_again_then_anew(tmp_path, capsys):
     assert step_of(tmp_path / "run.old-1" / "checkpoints" / "last.ckpt") == 3
 
 
-def test_a_run_is_for_one_process_at_a_time(tmp_path):
-    with Run(tmp_path / "run").alone():
-        with (
-            pytest.raises(DistillError, match=r"run: another distill\.train is using it"),
-            Run(tmp_path / "run").alone(),
-        ):
-            pass
-        with Run(tmp_path / "other").alone():
-            pass
-    with Run(tmp_path / "run").alone():
-        pass
-
-
-def test_the_checkpoint_says_whether_a_run_ended_early(tmp_path):
-    for waited, why in ((2, None), (3, "val/loss had not fallen for 3 validations")):
-        state = {"EarlyStopping{'monitor': 'val/loss'}": {"wait_count": waited, "patience": 3}}
-        torch.save({"global_step": 5, "callbacks": state}, tmp_path / "last.ckpt")
-        assert ended_early(tmp_path / "last.ckpt") == why
-
-
 @pytest.mark.parametrize(("step", "is_over"), [(4, False), (5, True), (6, True)])
 def test_a_run_is_over_at_its_last_step(tmp_path, step, is_over):
     torch.save({"global_step": step}, tmp_path / "last.ckpt")
@@ -293,8 +273,10 @@ def test_a_run_is_over_at_its_last_step(tmp_path, step, is_over):
     ],
 )
 def test_what_had_not_fallen_is_named(tmp_path, key, watched):
-    state = {"wait_count": 3, "patience": 3}
-    torch.save({"global_step": 4, "callbacks": {key: state}}, tmp_path / "last.ckpt")
+    for waited in (2, 3):
+        state = {"wait_count": waited, "patience": 3}
+        torch.save({"global_step": 4, "callbacks": {key: state}}, tmp_path / "last.ckpt")
+        assert (ended_early(tmp_path / "last.ckpt") is not None) == (waited == 3)
     why = f"{watched} had not fallen for 3 validations"
     assert ended_early(tmp_path / "last.ckpt") == why
     assert finished_message(tmp_path / "last.ckpt", 9) == f"ended early at step 4: {why}"
@@ -341,8 +323,11 @@ def test_a_config_of_another_shape_is_damaged_too(tmp_path, content):
         run.resumable(composed())
 
 
-def test_a_damaged_checkpoint_is_an_error(tmp_path):
+@pytest.mark.parametrize("both", [False, True])
+def test_a_damaged_checkpoint_is_an_error(tmp_path, both):
     run = trained(tmp_path / "run")
+    if both:
+        run.previous.write_bytes(b"x")
     (run.folder / "config.yaml").write_text(yaml.safe_dump(asdict(composed())))
     with pytest.raises(DistillError, match=r"last\.ckpt: damaged .* resume=false"):
         run.resumable(composed())
@@ -374,12 +359,6 @@ def test_a_run_without_its_settings_is_none(tmp_path):
         trained(tmp_path / "run").settings()
 
 
-def test_last_is_the_last_though_there_is_a_best(tmp_path):
-    run = trained(tmp_path / "run")
-    run.best.write_bytes(b"x")
-    assert (run.checkpoint("last"), run.checkpoint("best")) == (run.last, run.best)
-
-
 def test_a_checkpoint_by_path_belongs_to_its_own_run(tmp_path):
     run = trained(tmp_path / "other" / "run")
     assert find_run(choice(tmp_path, f"checkpoint={run.last}")) == run
@@ -391,6 +370,8 @@ def test_a_checkpoint_by_path_belongs_to_its_own_run(tmp_path):
 def test_best_falls_back_to_last(tmp_path):
     run = trained(tmp_path / "run")
     assert run.checkpoint("best") == run.last
+    run.best.write_bytes(b"x")
+    assert (run.checkpoint("last"), run.checkpoint("best")) == (run.last, run.best)
     with pytest.raises(DistillError, match="no such checkpoint"):
         run.checkpoint(str(tmp_path / "none.ckpt"))
 
@@ -430,9 +411,11 @@ def test_two_cannot_be_alone_whether_or_not_the_run_has_begun(tmp_path):
             if begun:
                 run.folder.mkdir()
             with (
-                pytest.raises(DistillError, match=r"another distill\.train is using"),
+                pytest.raises(DistillError, match=r"mine: another distill\.train is using it"),
                 run.alone(),
             ):
+                pass
+            with Run(tmp_path / "runs/other").alone():
                 pass
         assert run.folder.with_name(".mine.lock").exists() == begun
 

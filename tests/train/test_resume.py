@@ -84,16 +84,6 @@ def test_a_checkpoint_cut_short_is_said_and_the_one_before_used(here, monkeypatc
     assert not differences(saved("whole")["state_dict"], saved("parts")["state_dict"])
 
 
-@pytest.mark.campaign
-def test_both_checkpoints_damaged_is_an_error(here, monkeypatch, capsys):
-    monkeypatch.setattr("distill.train.callbacks.checkpoints.EVERY", 0)
-    assert go("run=parts", *LENGTH) == 0
-    for path in Path("runs/parts/checkpoints").glob("*.ckpt"):
-        path.write_bytes(b"x")
-    assert go("run=parts", *LENGTH) == 1
-    assert "resume=false" in capsys.readouterr().err
-
-
 @pytest.mark.slow
 def test_weights_that_are_not_finite_are_named_before_the_first_step(here, signal_at, capsys):
     signal_at(2, signal.SIGTERM)
