@@ -265,10 +265,11 @@ def test_bad_input_ends_in_one_line(pairs, said, here, capsys, monkeypatch):
     assert error.count("\n") == 1
 
 
-def test_ink_place_and_flicker_have_a_table_of_their_own():
-    def row(value: float) -> dict[str, Any]:
-        return {"value": value, "interval": None, "pictures": 4}
+def row(value: float) -> dict[str, Any]:
+    return {"value": value, "interval": None, "pictures": 4}
 
+
+def test_ink_place_and_flicker_have_a_table_of_their_own():
     scores = {
         "photo": {"PSNR (dB)": row(30), "ink recall": row(0.9)},
         "a": {"PSNR (dB)": row(20), "ink recall": row(0.5), "displacement (px)": row(1.25)},
@@ -299,9 +300,6 @@ def test_a_student_s_ink_is_that_of_its_folder():
 
 
 def test_the_best_student_is_bold_and_the_photo_never():
-    def row(value: float) -> dict[str, Any]:
-        return {"value": value, "interval": None, "pictures": 4}
-
     scores = {
         "photo": {"PSNR (dB)": row(30), "LPIPS": row(0.1)},
         "a": {"PSNR (dB)": row(20), "LPIPS": row(0.3)},
@@ -314,9 +312,6 @@ def test_the_best_student_is_bold_and_the_photo_never():
 
 
 def test_mass_and_sharpness_are_best_at_the_teacher_s():
-    def row(value: float) -> dict[str, Any]:
-        return {"value": value, "interval": None, "pictures": 4}
-
     scores = {name: {"ink mass": row(value)} for name, value in (("a", 1.3), ("b", 0.9))}
     page = str(fidelity_report.scores_table("faces", 4, scores))
     assert "| a | 1.300 |" in page

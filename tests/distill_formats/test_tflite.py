@@ -166,19 +166,21 @@ def test_what_runs_it_takes_and_gives_what_the_file_does(tmp_path, monkeypatch):
     np.testing.assert_array_equal(run(photo), photo / 2)
 
 
-def test_a_converter_that_ends_without_a_word(source, tmp_path):
+@pytest.mark.parametrize(
+    ("ends", "said"),
+    [
+        (
+            "echo 'first' >&2\necho 'RuntimeError: no such op' >&2\nexit 1",
+            "RuntimeError: no such op",
+        ),
+        ("exit 7", "it ended with status 7"),
+    ],
+)
+def test_a_converter_that_breaks_says_its_last_line(source, tmp_path, ends, said):
     fake = tmp_path / "python"
-    fake.write_text("#!/bin/sh\nexit 7\n")
+    fake.write_text(f"#!/bin/sh\n{ends}\n")
     fake.chmod(fake.stat().st_mode | stat.S_IXUSR)
-    with pytest.raises(DistillError, match="litert-torch failed: it ended with status 7"):
-        TfLite(python=str(fake)).convert(source, tmp_path)
-
-
-def test_a_converter_that_breaks_says_its_last_line(source, tmp_path):
-    fake = tmp_path / "python"
-    fake.write_text("#!/bin/sh\necho 'first' >&2\necho 'RuntimeError: no such op' >&2\nexit 1\n")
-    fake.chmod(fake.stat().st_mode | stat.S_IXUSR)
-    with pytest.raises(DistillError, match="tflite: litert-torch failed: RuntimeError: no such op"):
+    with pytest.raises(DistillError, match=f"tflite: litert-torch failed: {said}"):
         TfLite(python=str(fake)).convert(source, tmp_path)
 
 

@@ -127,6 +127,8 @@ def test_int8_of_several_pictures_in_bytes(source, tmp_path):
 @pytest.mark.parametrize(
     ("exporter", "said"),
     [
+        *(({"opset": opset}, f"exporter.opset={opset}: from 9 to 20") for opset in (0, 8, 21, -1)),
+        *(({"size": side}, f"exporter.size={side}: at least 32 pixels") for side in (0, -32, 31)),
         ({"size": [96, 64, 3]}, r"want a side, or \[HEIGHT,WIDTH\]"),
         ({"size": [96, 100], "dynamic": True}, "at least 32 pixels; of a dynamic file a multiple"),
         ({"batch": 0}, "exporter.batch=0: at least 1"),

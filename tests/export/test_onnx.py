@@ -138,18 +138,6 @@ def test_static_takes_its_own_size_only(student, tmp_path):
         run(tmp_path / "s.onnx", torch.rand(1, 3, 64, 64))
 
 
-@pytest.mark.parametrize("opset", [0, 8, 21, -1])
-def test_unknown_opset_is_refused(opset):
-    with pytest.raises(DistillError, match=f"exporter.opset={opset}: from 9 to 20"):
-        OnnxExporter(opset=opset)
-
-
-@pytest.mark.parametrize("size", [0, -32, 31])
-def test_a_size_of_no_picture_is_refused(size):
-    with pytest.raises(DistillError, match=f"exporter.size={size}: at least 32 pixels"):
-        OnnxExporter(size=size)
-
-
 class Spectrum(nn.Module):
     def forward(self, photo):
         return torch.fft.irfft2(torch.fft.rfft2(photo))

@@ -71,15 +71,6 @@ def test_what_cannot_be_reached_is_one_line():
         finished_shards(nothing)
 
 
-def test_a_missing_package_is_named(monkeypatch):
-    def missing(text):
-        raise ImportError("Install s3fs to access S3")
-
-    monkeypatch.setattr("fsspec.core.url_to_fs", missing)
-    with pytest.raises(DistillError, match=r"^s3://bucket/set: Install s3fs"):
-        Address("s3://bucket/set")
-
-
 # The cache
 
 
