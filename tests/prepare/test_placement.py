@@ -269,9 +269,6 @@ def test_lines_that_name_nothing_are_said_in_one_line(folder, root, tmp_path):
         make(folder, root, drop=listed(tmp_path, "nobody.png", "", "3.png", "5.jpg"))
     assert len(said) == 1
     assert "3" not in sides(root)
-
-
-def test_a_line_that_names_nothing_is_shown(folder, root, tmp_path):
     with pytest.warns(UserWarning, match="^drop: a line names no photo, 'nobody.png'$"):
         make(folder, root, drop=listed(tmp_path, "nobody.png"))
 

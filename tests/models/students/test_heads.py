@@ -73,11 +73,6 @@ def test_a_palette_gives_the_ink_of_the_largest_logit():
     torch.testing.assert_close(picture, colours(*INKS), atol=1e-6, rtol=0)
 
 
-def test_equal_logits_give_the_mean_of_the_inks():
-    picture = PaletteHead(INKS)(torch.zeros(1, 3, 2, 2))
-    torch.testing.assert_close(picture[0, :, 0, 0], colours(*INKS).mean(0))
-
-
 @pytest.mark.parametrize("count", [2, 3, 32])
 def test_a_palette_mixes_as_softmax_does(count):
     inks = [f"#{value:06x}" for value in range(0, 2**24, 2**24 // count)][:count]

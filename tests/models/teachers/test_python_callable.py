@@ -134,15 +134,6 @@ def test_the_fingerprint_of_one_file_is_that_of_older_versions(module):
     assert CallTeacher("mine:draw").settings() == f"mine:draw {code} "
 
 
-def test_the_fingerprint_follows_the_file_that_a_name_comes_from(module):
-    module("from mine_other import draw\n")
-    module(NEGATIVE, "mine_other")
-    known = CallTeacher("mine:draw").fingerprint()
-    module("from mine_other import draw\n")
-    module(NEGATIVE + "# more\n", "mine_other")
-    assert CallTeacher("mine:draw").fingerprint() != known
-
-
 WRONG = {
     None: "teacher.call: missing; name a callable",
     "mine": "want package.module:name",
