@@ -200,23 +200,19 @@ def interpreted(content: bytes, photo: np.ndarray) -> list[np.ndarray]:
     return [interpreter.get_tensor(each["index"]) for each in interpreter.get_output_details()]
 
 
-def test_what_it_cannot_write_ends_in_one_line(tmp_path):
+@pytest.mark.parametrize(
+    ("operator", "more", "said"),
+    [
+        ("FLOOR", [], "operator FLOOR: nothing here writes it"),
+        ("RELU", ["faces"], "it has 1 outputs: another network"),
+    ],
+)
+def test_what_it_cannot_write_ends_in_one_line(tmp_path, operator, more, said):
     schema = pytest.importorskip("ai_edge_litert.schema_py_generated")
-    content = written(schema, [("FLOOR", None, [0], [1])], [(1, 4, 4, 3)] * 2, {})
-    done = convert(content, tmp_path)
-    assert done.returncode == 1
-    assert done.stderr.splitlines() == [
-        f"{tmp_path / 'given.tflite'}: operator FLOOR: nothing here writes it"
-    ]
+    content = written(schema, [(operator, None, [0], [1])], [(1, 4, 4, 3)] * 2, {})
+    done = convert(content, tmp_path, *more)
+    assert (done.returncode, done.stderr) == (1, f"{tmp_path / 'given.tflite'}: {said}\n")
     assert not (tmp_path / "made.onnx").exists()
-
-
-def test_a_network_of_another_kind_ends_in_one_line(tmp_path):
-    schema = pytest.importorskip("ai_edge_litert.schema_py_generated")
-    content = written(schema, [("RELU", None, [0], [1])], [(1, 4, 4, 3)] * 2, {})
-    done = convert(content, tmp_path, "faces")
-    assert done.returncode == 1
-    assert done.stderr == f"{tmp_path / 'given.tflite'}: it has 1 outputs: another network\n"
 
 
 @pytest.mark.parametrize(
