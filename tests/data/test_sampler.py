@@ -113,6 +113,13 @@ def test_a_wrong_number_of_weights_is_one_line(weights, names):
         shares_of(weights, names, list("ab"))
 
 
+@pytest.mark.parametrize(("shuffle", "side"), [(True, "training"), (False, "held-out")])
+def test_a_set_of_which_nothing_can_be_read_says_which_side(tmp_path, shuffle, side):
+    data = PhotoSet([Photo(tmp_path / "no.png", "no")], 64, shuffle, seed=0)
+    with pytest.raises(DistillError, match=rf"no photo of the {side} set can be read \(1 there"):
+        data[0]
+
+
 def test_a_folder_without_a_training_picture_is_named():
     with pytest.raises(DistillError, match=r"data\.weights: b has no picture to train on"):
         shares_of([1, 1], ["a", "b"], list("aaa"))

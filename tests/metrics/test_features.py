@@ -1,3 +1,4 @@
+import os
 from pathlib import Path
 
 import numpy as np
@@ -183,6 +184,22 @@ def test_missing_weights_are_named(name, file):
         feature_network(name)
     assert "DISTILL_WEIGHTS" in str(error.value)
     assert "available" not in str(error.value)
+
+
+def test_real_mobilenet_tells_photos_from_noise(assets, monkeypatch):
+    monkeypatch.setenv("DISTILL_WEIGHTS", str(assets / "encoders"))
+    network = feature_network("mobilenet")
+    assert network is not None
+    folder = assets / "photos/people"
+    if not folder.is_dir():
+        pytest.skip(f"no photos in {folder}")
+    files = sorted(os.listdir(folder))[::60][:8]
+    photos = torch.stack([small(folder / name) for name in files])
+    grainy = (photos + 0.01 * torch.randn_like(photos)).clamp(0, 1)
+    x, near, far = np.split(
+        network.features([photos, grainy, torch.rand_like(photos)], 24, "tests"), 3
+    )
+    assert frechet_from_features(x, far) > 5 * frechet_from_features(x, near)
 
 
 def small(path: Path) -> Tensor:
