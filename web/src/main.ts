@@ -103,7 +103,8 @@ class Page {
       fresh = true;
       this.resize(this.auto?.begin(still));
     };
-    const title = () => `${this.photos!.source}-${this.chosen.photo!.name}`;
+    // Of what draws: the chosen one may still be on its way.
+    const title = () => `${this.photos!.source}-${(this.live!.now?.student ?? this.chosen.photo!).name}`;
     const output = new OutputControls(viewer, title, this.preferences);
     const { example, example_tall } = this.manifest;
     const sample = matchMedia("(max-aspect-ratio: 2/3)").matches ? example_tall : example;

@@ -36,6 +36,22 @@ def test_the_runtime_and_the_student_come_side_by_side(visit):
     at.wait(READY)
 
 
+def test_a_file_is_named_after_the_style_that_drew_it(visit):
+    """Which is the one before, until the chosen one has come."""
+    hayao = Held()
+    at = visit("?compare=0", routes={"**/students/hayao*.onnx": hayao})
+    at.page.check("input[value=hayao]", force=True)
+    at.wait_here(lambda: hayao.routes)
+    for name in ("negative", "hayao"):
+        at.wait(f"document.getElementById('tag').textContent === '{name}'")
+        at.settle()
+        with at.page.expect_download() as found:
+            at.page.click("#save")
+        assert found.value.suggested_filename == f"example-{name}.png"
+        if not hayao.open:
+            hayao.release()
+
+
 @pytest.mark.parametrize("camera", [False, True])
 @pytest.mark.campaign
 def test_the_photo_is_there_at_once_and_nothing_to_save(visit, camera):

@@ -2,9 +2,11 @@
 
 import numpy as np
 import pytest
+from PIL import Image
+from skimage.data import astronaut
 
 from support.astronaut_parts import face_and_rest, person_and_rest
-from support.chromium_page import noisy_camera
+from support.chromium_page import noisy_camera, show
 from support.parts_page import CUT, GONE, SAID, draw, opacity
 
 PARTS = {"people": person_and_rest, "faces": face_and_rest}
@@ -32,6 +34,7 @@ def test_an_unknown_part_of_a_link_is_everything(visit):
 def test_without_its_network_everything_is_drawn_and_said(visit, part, how):
     reply, words = BROKEN[how]
     at = visit()
+    show(at, Image.fromarray(astronaut()))  # a person, and a face
     at.page.route(NETWORKS[part], lambda route: route.fulfill(**reply))
     at.page.select_option("#draw", part)
     at.wait(SAID)
