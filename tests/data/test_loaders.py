@@ -11,6 +11,7 @@ from distill.core.errors import DistillError
 from distill.data import loaders
 from distill.data.manifest import Manifest, write_manifest
 from distill.data.pairs import find_pairs
+from distill.data.worker_loader import ErrorForwardingLoader
 from distill_gan import loaders as gan_loaders
 from distill_gan.settings import CycleGANTrain, Pix2PixTrain
 from distill_sets.sketches.sketch_set import SketchManifest
@@ -243,3 +244,9 @@ def test_what_cannot_be_learnt_from_ends_in_one_line(tmp_path, case):
     with pytest.raises(DistillError) as error:
         make(tmp_path)
     assert said in str(error.value)
+
+
+def test_more_processes_than_cores_are_no_warning(recwarn):
+    """torch advises against them; distill.shards printed that among its lines."""
+    ErrorForwardingLoader([0], None, num_workers=1000)
+    assert not [each for each in recwarn if "worker processes" in str(each.message)]

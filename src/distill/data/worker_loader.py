@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 import shutil
+import warnings
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -49,9 +50,11 @@ class ErrorForwardingLoader(DataLoader):
             dataset = _ErrorForwardingDataset(dataset)
             usual = default_convert if batch_size is None else default_collate
             collate_fn = partial(_without_errors, collate_fn or usual)
-        super().__init__(
-            dataset, batch_size, num_workers=num_workers, collate_fn=collate_fn, **more
-        )
+        with warnings.catch_warnings():  # of few cores: one process reads while the other computes
+            warnings.filterwarnings("ignore", message=".*worker processes in total.*")
+            super().__init__(
+                dataset, batch_size, num_workers=num_workers, collate_fn=collate_fn, **more
+            )
 
     def __iter__(self) -> Iterator[Any]:  # type: ignore[override]
         for batch in super().__iter__():
