@@ -33,6 +33,8 @@ def system(code: int, place: str | None = None) -> OSError:
          "a\\nb\\x1b[2J\\u2028: no picture: é 絵"),
         (system(errno.ENOSPC, "out/a.png"), "out/a.png: no space left on device; free some space "
          "and run the command again"),
+        (OSError(errno.ENOSPC, "No space left on device", "/tmp/a.png", None, "out/a.png"),
+         "out/a.png: no space left on device; free some space and run the command again"),
         (system(errno.ENOSPC), "no space left on device; free some space and run the command "
          "again"),
         (system(errno.EFBIG, "a"), "a: file too large; free some space and run the command "

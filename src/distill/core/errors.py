@@ -139,7 +139,8 @@ def _of_the_system(error: OSError) -> str:
     if not error.strerror:
         return ""
     reason = error.strerror.lower()
-    where = f"{error.filename}: " if error.filename else ""
+    copied = error.errno in FULL and error.filename2  # where to, not the file that is read
+    where = f"{copied or error.filename}: " if error.filename else ""
     if error.errno in FULL:
         return f"{where}{reason}; free some space and run the command again"
     return f"{where}{reason}; choose another place" if where else f"{reason} (by the system)"
