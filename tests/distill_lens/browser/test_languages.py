@@ -83,3 +83,15 @@ def test_right_to_left_does_not_break_it(visit):
         middle = "(({ left, width }) => left + width / 2)"
         frame = "document.getElementById('viewer').getBoundingClientRect()"
         assert at.page.evaluate(f"Math.abs({middle}({split}) - {middle}({frame}))") < 2
+
+
+def test_a_films_time_fits_a_phones_bar(visit):
+    at = visit("?lang=fr&sound=0", camera=True, viewport={"width": 360, "height": 640})
+    at.wait("!document.getElementById('freeze').hidden")
+    at.frames(2)
+    at.page.click("#record")
+    at.wait("document.getElementById('record').ariaPressed === 'true'")
+    assert at.text("record").split() == ["Arrêter", "0:00"]
+    assert at.page.evaluate(CLIPPED) == []
+    with at.page.expect_download():
+        at.page.click("#record")
