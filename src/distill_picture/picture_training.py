@@ -41,6 +41,8 @@ class PictureModule(DistillModule):
 
     @property
     def style_term(self) -> PictureStyle:
+        if "style" not in self.criterion.terms:
+            raise DistillError("loss.weights.style=0: recipe=picture learns the style by this term")
         term = self.criterion.terms["style"]
         assert isinstance(term, PictureStyle)
         return term

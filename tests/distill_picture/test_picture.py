@@ -75,6 +75,11 @@ def test_a_style_picture_of_no_use(name, made, said, tmp_path, monkeypatch):
         style_pictures(settings(f"style_image={name}"))
 
 
+def test_without_the_style_s_term_nothing_is_learnt(small):
+    with pytest.raises(DistillError, match=r"^loss\.weights\.style=0: recipe=picture learns"):
+        module_of(settings("loss.weights.style=0"))
+
+
 def test_weights_are_one_for_each_picture():
     words = ["style_image=[swirl,glass]", "picture.weights=[1]"]
     with pytest.raises(DistillError, match="1 number for 2 style pictures; give one each"):

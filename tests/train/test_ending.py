@@ -48,6 +48,12 @@ def test_a_style_that_is_not_learnt_is_said(tmp_path, style, said):
     assert any("has not learnt the style yet" in line for line in lines) == said
 
 
+def test_a_run_by_style_alone_has_no_content(tmp_path):
+    head = "step,val/style,val/photo_style"
+    lines = outcome(run_with(tmp_path / "a", "8,0.4,0.5", head=head), "student")
+    assert lines[0] == "validation at step 8: style 0.400 (photos 0.500)"
+
+
 def test_a_job_of_a_sweep_is_not_exported_by_itself(tmp_path):
     lines = outcome(run_with(tmp_path / "sweep-lr/a", "5,,1,21,0.7,18.2,0.66"), "student")
     assert len(lines) == 1

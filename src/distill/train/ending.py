@@ -29,9 +29,9 @@ def outcome(run: Run, network: str) -> list[str]:
     table, lines = run.validations(), []
     if table and "val/photo_style" in (row := table[-1]):
         figures = f"style {row['val/style']:.3f} (photos {row['val/photo_style']:.3f})"
-        lines.append(
-            f"validation at step {row['step']:.0f}: {figures}, content {row['val/content']:.3f}"
-        )
+        if "val/content" in row:  # of loss.weights.content=0 there is none
+            figures += f", content {row['val/content']:.3f}"
+        lines.append(f"validation at step {row['step']:.0f}: {figures}")
         if row["val/style"] > LEARNT * row["val/photo_style"]:
             lines.append(
                 f"the {network} has not learnt the style yet: train longer, the same command with "
