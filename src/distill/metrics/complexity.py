@@ -88,10 +88,8 @@ def tensor_shapes(model: onnx.ModelProto) -> dict[str, list[int]]:
     graph = shape_inference.infer_shapes(model, strict_mode=True, data_prop=True).graph
     values = [*graph.input, *graph.value_info, *graph.output]
     types = {v.name: v.type.tensor_type for v in values}
-    shapes = {
-        name: [d.dim_value for d in t.shape.dim] if t.HasField("shape") else [0]
-        for name, t in types.items()
-    }
+    known = {n: [d.dim_value for d in t.shape.dim] for n, t in types.items()}
+    shapes = {n: s if types[n].HasField("shape") else [0] for n, s in known.items()}
     return shapes | {tensor.name: list(tensor.dims) for tensor in graph.initializer}
 
 
