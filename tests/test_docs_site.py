@@ -41,7 +41,8 @@ def test_every_setting_is_listed_with_its_default_and_comment(site, tmp_path):
     site.settings()
     page = (tmp_path / "reference/settings.md").read_text()
     assert "## distill.train" in page
-    assert "| `seed` | `N` | `0` | of the order, the augmentation and the initial weights |" in page
+    row = "| `seed` | `N` | `0` | of the order, the augmentation and the initial weights [below"
+    assert f"{row} 4294967296] |" in page
     assert "## loss=ink" in page
 
 
