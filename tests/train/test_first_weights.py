@@ -124,6 +124,11 @@ def test_averages_that_were_never_measured_are_not_kept():
         check(compose.load("train", ["photos=x", "batchnorm=kept"], Train))
 
 
+def test_masks_whose_pixels_weigh_nothing_are_refused():
+    with pytest.raises(DistillError, match=r"loss\.masks=DIR: counts for nothing; weigh its"):
+        check(compose.load("train", ["photos=x", "loss.masks=DIR"], Train))
+
+
 def test_the_weights_that_the_paper_released(photo, assets):
     made = started(f"init={assets / 'peer/paprika.pth'}", "decoder=nnconv")
     wanted = open_session(onnx_files.load_model(assets / "peer/paprika.onnx"), 1)

@@ -99,6 +99,11 @@ def check(settings: Train) -> None:
             f"batchnorm={settings.batchnorm}: a student that was never trained has no averages "
             "worth keeping; start from one that was, such as init=zoo:hayao, or leave it out"
         )
+    if settings.loss.masks and "mask" not in settings.loss.weighed:
+        raise DistillError(
+            f"loss.masks={settings.loss.masks}: counts for nothing; weigh its pixels by "
+            "loss.region.mask=3, or leave it out"
+        )
     source.check()
     loaders.check_sizes(settings)
     if not source.needs_labels:
