@@ -4,8 +4,8 @@
 
 What distill.eval_fid says of the run, and the same of the transformation network of Johnson, Alahi
 and Li 2016 (its supplement's table, with instance normalisation), trained for `--steps` on the
-run's photos and losses, but as in the paper: without `stable`, and without mirrored borders, since
-it pads by reflection itself. Printed as Markdown; a sheet goes to `--out`.
+run's photos and losses, but as in the paper without `stable`; it pads by reflection. Printed as
+Markdown; a sheet goes to `--out`.
 """
 
 from __future__ import annotations
@@ -32,7 +32,6 @@ from distill.models.teachers.unchanged import Unchanged
 from distill.prepare import labelling
 from distill.runs.run_folder import Run
 from distill.train.student_training import student_module
-from distill_picture import picture_training as picture
 from distill_picture.picture_scores import run_criterion, score_style
 from distill_picture.picture_training import PictureModule
 from distill_picture.settings import PictureTrain
@@ -72,7 +71,6 @@ def johnson() -> nn.Sequential:
 
 def trained(module: PictureModule, data: DistillData, steps: int) -> nn.Module:
     """The paper's network after that many steps of the run's loss, at the paper's rate of 1e-3."""
-    picture.AROUND = 0
     module.student, said = johnson(), module.settings
     assert said is not None
     optimiser = torch.optim.Adam(module.student.parameters(), JOHNSON_RATE)

@@ -34,14 +34,15 @@ class PictureStyle(LossTerm):
     from the photo's, times 20, is added.
 
     `learn` comes first. In training random crops of `side` pixels are read at each size: time goes
-    with their area, and they show what the rest does.
+    with their area. Each must have the style's statistics by itself, which in a small one strokes
+    of one direction cannot have.
     """
 
     def __init__(
         self,
         backbone: Backbone = "auto",
         sizes: Sequence[int] = (0, 1, 2),
-        side: int = 96,
+        side: int = 192,
         keep_colour: bool = False,
     ) -> None:
         super().__init__()

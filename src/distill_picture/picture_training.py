@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, nullcontext
 from dataclasses import replace
 from typing import Any
 
 import torch
-import torch.nn.functional as F
-from torch import Tensor
+from torch import Tensor, nn
 
 from distill.config.settings.training import Train
 from distill.core.errors import DistillError, counted
@@ -21,7 +21,6 @@ from distill_picture.picture_losses import PictureStyle
 from distill_picture.settings import PictureTrain
 from distill_picture.style_pictures import OURS, files_of, read_square, style_pictures
 
-AROUND = 128  # pixels; terms read crops at chance places of all that
 TIMED = 6  # steps by which picture.minutes are counted, the first two left out
 
 
@@ -52,19 +51,15 @@ class PictureModule(DistillModule):
         photo: Tensor = batch["photo"]
         return photo
 
-    def compare(
-        self, batch: Mapping[str, Any]
-    ) -> tuple[Tensor, dict[str, Tensor], tuple[Tensor, Tensor]]:
-        """As of other students; in training the photo is mirrored around its sides.
+    def output_of(self, student: Callable[..., Tensor], *inputs: Tensor) -> Tensor:
+        """As of other students; in training every layer repeats its border.
 
-        Layers are padded with zeros, by which a network tells how far the border is: it then has
-        the style's statistics in a picture of the size that it learnt, and none in another.
+        By zeros around it a network tells how far the border is, and puts a rare colour at one
+        distance: it then has the style's statistics in a picture of the size that it learnt, and
+        in no other. `stable`, which has the zeros, asks for the same output.
         """
-        if self.training:
-            around = min(AROUND, batch["photo"].shape[-1] // 2)
-            photo = F.pad(batch["photo"], (around,) * 4, mode="reflect")
-            batch = {**batch, "photo": photo}
-        return super().compare(batch)
+        with repeated_borders(self.student) if self.training else nullcontext():
+            return super().output_of(student, *inputs)
 
     def validation_step(self, batch: Mapping[str, Any], index: int) -> None:
         self._seed_step(index)
@@ -78,6 +73,23 @@ class PictureModule(DistillModule):
         photo = batch["photo"]
         style = self.shown.to(photo)[..., : photo.shape[-1]]
         return {"style": style.expand_as(photo), "photo": photo, "result": self(photo)}
+
+
+@contextmanager
+def repeated_borders(network: nn.Module) -> Iterator[None]:
+    """Convolutions that are padded with zeros repeat the border instead."""
+    padded = [
+        each
+        for each in network.modules()
+        if isinstance(each, nn.Conv2d) and each.padding_mode == "zeros"
+    ]
+    for each in padded:
+        each.padding_mode = "replicate"
+    try:
+        yield
+    finally:
+        for each in padded:
+            each.padding_mode = "zeros"
 
 
 def train(settings: PictureTrain, run: Run, first: bool) -> None:

@@ -214,7 +214,7 @@ class DistillModule(pl.LightningModule):
         layout = torch.contiguous_format if trains else torch.preserve_format
         # A student that is not told of the whole picture need not take a thumbnail.
         thumbnail = [batch["thumbnail"]] if batch.get("thumbnail") is not None else []
-        both = student(photo, *thumbnail), target
+        both = self.output_of(student, photo, *thumbnail), target
         output, target = (x.to(torch.float32, memory_format=layout) for x in both)
         if output.shape[1] == 3:
             target = over_white(target)  # of a teacher whose output is RGBA
@@ -241,6 +241,10 @@ class DistillModule(pl.LightningModule):
                 output, target, seen, self._teacher_layers.outputs, further, region, classes
             )
         return total, raw, (output, target)
+
+    def output_of(self, student: Callable[..., Tensor], *inputs: Tensor) -> Tensor:
+        """The student's output that the losses compare; what `stable` asks for comes apart."""
+        return student(*inputs)
 
     def _classes(
         self, seen: Mapping[str, Tensor], target: Tensor, batch: Mapping[str, Any]
