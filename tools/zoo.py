@@ -14,8 +14,8 @@ rehearses with a hundredth of the steps. Where the recipe lists its photos
 The last run is exported, scored on the held-out photos by benchmarks/fidelity.py, and put into
 src/distill/models/zoo/ (or --to DIR) as NAME.onnx (of one with global_statistics and a network as
 teacher also NAME-256.onnx), with NAME.json and NAME.md, which say what it was made from and how
-good it is, and NAME.jpg, samples of its output. A run of recipe=picture has a file of 256² and is
-scored by distill.eval_fid. KEY=VALUE go to every distill.train.
+good it is, and NAME.jpg, samples of its output. A run of recipe=picture is scored by
+distill.eval_fid. KEY=VALUE go to every distill.train.
 
 A student may be used for what its photos may be used for: say their terms, card.licence=TEXT, when
 distill.prepare labels them, or licence.pictures=TEXT.
@@ -124,9 +124,9 @@ def others(folders: Sequence[Path], wanted: set[str]) -> list[str]:
 
 
 def ship_picture(run: Path, to: Path) -> None:
-    """A run of recipe=picture, exported and scored, into the folder `to`."""
+    """A run of recipe=picture, exported for any size and scored, into the folder `to`."""
     words = [f"run={run.name}", f"runs={run.parent}", "checkpoint=last"]
-    command("-m", "distill.export", *words)
+    command("-m", "distill.export", *words, "exporter.dynamic=true", "exporter.size=256")
     if not (run / "eval/results.json").is_file():
         command("-m", "distill.eval_fid", *words, "features=none")
     student, speed = run / "export/student.onnx", run / "speed"
