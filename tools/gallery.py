@@ -20,7 +20,7 @@ from distill.models import zoo
 from distill.stylize.render import stylise_rgb
 from distill.stylize.stylizing import open_student
 
-STUDENTS = ("hayao", "comic", "ink", "screenprint", "toon", "neon", "pencil", "swirl")
+STUDENTS = ("hayao", "comic", "ink", "screenprint", "toon", "neon", "pencil", "poster")
 COLUMNS, GAP = 4, 6
 
 
