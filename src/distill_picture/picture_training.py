@@ -56,9 +56,10 @@ class PictureModule(DistillModule):
 
         By zeros around it a network tells how far the border is, and puts a rare colour at one
         distance: it then has the style's statistics in a picture of the size that it learnt, and
-        in no other. `stable`, which has the zeros, asks for the same output.
+        in no other. `stable`, which has the zeros, asks for the same output; without it they stay.
         """
-        with repeated_borders(self.student) if self.training else nullcontext():
+        alike = self.training and "stable" in self.criterion.terms
+        with repeated_borders(self.student) if alike else nullcontext():
             return super().output_of(student, *inputs)
 
     def validation_step(self, batch: Mapping[str, Any], index: int) -> None:
