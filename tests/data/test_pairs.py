@@ -286,7 +286,10 @@ def test_hidden_files_are_no_pictures(tmp_path):
         (lambda root: side_by_side(root, ["a.png"]), "one photo alone"),
         (lambda root: side_by_side(root / "train", ["a.png"]), "one photo alone"),
         (
-            lambda root: (side_by_side(root / "train", ["a.png"]), (root / "val").mkdir()),
+            lambda root: (
+                side_by_side(root / "train", ["a.png"]),
+                colour(root / "val/set/a.png", PHOTO),
+            ),
             "val: no pairs found",
         ),
     ],
@@ -430,3 +433,30 @@ def test_pairs_added_later_move_none_and_are_said(tmp_path, capsys):
     assert kept.name == "split-0.2-0.2-0.tsv"
     kept.write_bytes(b"\xff\nnowhere\ta\ntrain\t\nval\tnew0.png\n")  # damaged: what it says counts
     assert "new0.png" in names(find_pairs(tmp_path, *how)["val"])
+
+
+def test_a_side_that_a_list_emptied_is_no_side(tmp_path):
+    side_by_side(tmp_path / "train", ["a.png", "b.png"])
+    side_by_side(tmp_path / "val", ["c.png"])
+    for folder in ("photo", "stylized"):
+        (tmp_path / "test" / folder).mkdir(parents=True)
+    sides = find_pairs(tmp_path, "hayao", 0.1, 0)
+    assert {side: len(pairs) for side, pairs in sides.items()} == {"train": 2, "val": 1, "test": 0}
+
+
+def test_test_pairs_validate_where_a_list_names_all_of_val(tmp_path):
+    for side, name in (("train", "a.png"), ("val", "b.png"), ("test", "c.png")):
+        side_by_side(tmp_path / side, [name])
+    (tmp_path / "dropped.txt").write_text("val/b.png\n")
+    sides = find_pairs(tmp_path, "hayao", 0.1, 0)
+    assert names(sides["val"]) == ["c.png"]
+    assert not sides["test"]
+    (tmp_path / "dropped.txt").write_text("val/b.png\ntest/c.png\n")
+    with pytest.raises(DistillError, match="names every held-out pair there is"):
+        find_pairs(tmp_path, "hayao", 0.1, 0)
+
+
+def test_a_photo_is_not_its_own_target_where_the_style_is_called_faces(tmp_path):
+    two_folders("faces", "sketchy")(tmp_path, ["a.png", "b.png"])
+    with pytest.raises(DistillError, match=r"faces/ \+ NAME/ by style\.name=NAME"):
+        find_pairs(tmp_path, "faces", 0.1, 0)

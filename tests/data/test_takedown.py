@@ -166,6 +166,20 @@ def test_a_copy_with_other_names_is_known_by_its_pictures(taken):
     assert set_with_takedown(Terms(()), taken) == Terms(())
 
 
+def test_a_set_far_away_is_listed_where_a_run_here_learnt_from_it(taken):
+    (taken / "takedown.txt").unlink()
+    own = Path("elsewhere/own")  # pairs of one's own, without a list of photos
+    shutil.copytree("elsewhere/copy/train", own / "train")
+    line = content_line(own / f"train/photo/{ANNA.pair_name}.png")
+    for run, root in {"pulled": Path("elsewhere/copy"), "own": own}.items():
+        a_run(Path("runs", run), data={"root": str(root)})
+        write_sides(Path("runs", run, "pairs.tsv"), [(f"{ANNA.pair_name}.png", "train")])
+    report_takedown(taken, {ANNA.pair_name: "anna.jpg"}, Path("runs"), contents=[line])
+    listed = (taken / "takedown.txt").read_text()
+    for place in ("/elsewhere/copy: 1 pair", "/elsewhere/own: 1 pair", "runs/pulled", "runs/own"):
+        assert place in listed
+
+
 def test_another_photo_of_the_same_name_is_not_meant(taken):
     other = a_set(Path("data/pairs/other"), ANNA)
     (other / "train/photo").mkdir(parents=True)

@@ -238,12 +238,14 @@ def find_pairs(
     tell_alone(root, below_root, "without a partner of the same name")
     if sides.keys() == {"train"}:
         sides = _split_by_names(root, sides["train"], (val_fraction, seed, test_fraction), remember)
-    elif "val" not in sides:
-        sides["val"] = sides["test"]
-        if "train" in sides:  # validation chooses by them, so they are no test
-            del sides["test"]
+    else:
+        val_fraction = 1.0  # its folders, or all that a list leaves of them
     sides = {side: sides.get(side, Pairs([], root)) for side in SIDES}
     sides = sides if with_dropped else _without_dropped(root, sides)
+    if val_fraction and not sides["val"]:
+        sides["val"] = sides["test"]
+        if sides["train"]:  # validation chooses by them, so they are no test
+            sides["test"] = Pairs([], root)
     if whole or not (manifest_at(root) or {}).get("sizes"):
         return sides
     squares = {side: squares_of(pairs) for side, pairs in sides.items()}
@@ -269,15 +271,20 @@ def _layout(root: Path, style: str | None) -> Layout:
         inside: Layout = {
             side: (root, (photos / name, targets / name))
             for name, side in _SIDES_NAMED.items()
-            if (photos / name).is_dir() and (targets / name).is_dir()
+            if _holds_files(photos / name) and _holds_files(targets / name)
         }
         if inside and not _pictures(photos):
             return inside
     # train/A + train/B, or pictures side by side in train/: each side is a folder.
-    below = {side: root / name for name, side in _SIDES_NAMED.items() if (root / name).is_dir()}
+    below = {side: root / name for name, side in _SIDES_NAMED.items() if _holds_files(root / name)}
     if not below or (two and "train" not in below):
         return {"train": (root, two)}
     return {side: (folder, _two_folders(folder, style)) for side, folder in below.items()}
+
+
+def _holds_files(folder: Path) -> bool:
+    """Whether there is a file in or below it: val/ and test/ may be emptied by drop=FILE."""
+    return any(files for _, _, files in os.walk(folder))
 
 
 def _split_by_names(
@@ -322,8 +329,11 @@ def _without_dropped(root: Path, sides: dict[Side, Pairs]) -> dict[Side, Pairs]:
         for side, pairs in sides.items()
     }
     before, after = (sum(map(len, each.values())) for each in (sides, kept))
-    if not after:
-        raise DistillError(f"{root / DROPPED}: names every pair there is; take lines out of it")
+    parts: dict[str, list[Side]] = {"training pair": ["train"], "held-out pair": ["val", "test"]}
+    for which, names in ({"pair": [*SIDES]} if not after else parts).items():
+        if any(sides[side] for side in names) and not any(kept[side] for side in names):
+            file = root / DROPPED
+            raise DistillError(f"{file}: names every {which} there is; take lines out of it")
     if before - after:
         print(f"{root}: {counted(before - after, 'pair')} left out by its {DROPPED}")
     return kept
@@ -341,6 +351,8 @@ def _pairs_of(folder: Path, style: str | None, two: Two | None, alone: list[str]
         pairs = Pairs(((name, "") for name in _pictures(folder, told=True)), folder)
     if not pairs:
         names = ["photo/ + stylized/", "A/ + B/", *([f"faces/ + {style}/"] if style else [])]
+        if style == "faces":
+            names[-1] = "faces/ + NAME/ by style.name=NAME"
         raise DistillError(
             f"{folder}: no pairs found; wanted {', '.join(names[:-1])} or {names[-1]} "
             "with the same file names (folders in them are not read), or pictures with photo and "
@@ -353,7 +365,8 @@ def _pairs_of(folder: Path, style: str | None, two: Two | None, alone: list[str]
 
 def _two_folders(folder: Path, style: str | None) -> Two | None:
     for left, right in (*_NAMED, *([("faces", style)] if style else [])):
-        if (folder / left).is_dir() and (folder / right).is_dir():
+        both = (folder / left).is_dir() and (folder / right).is_dir()
+        if both and not (folder / left).samefile(folder / right):
             return folder / left, folder / right
     return None
 

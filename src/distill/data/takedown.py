@@ -57,15 +57,20 @@ def report_takedown(
                 _write(file, (line for line in read_dropped(file) if not back & _pairs_in(line)))
     if not pictures:
         return
+    lineages = {c.parent: [*_lineage(c.parent)] for c in sorted(runs.rglob("config.yaml"))}
+    learnt = {each for runs in lineages.values() for _, roots in runs for each in roots}
     keys, near = {*pictures.values()}, {real_path(path): path for path in _near(root)}
-    counts = {
-        each: sum(row.pair in pictures or literal_eval(row.key) in keys for row in _rows(each))
-        for real, each in sorted(near.items())
-        if real != real_path(root)
-    }
+    counts = dict[Path, int]()
+    for real, each in sorted(({real: real for real in learnt} | near).items()):
+        if real == real_path(root):
+            continue
+        rows = _rows(each)
+        counts[each] = sum(row.pair in pictures or literal_eval(row.key) in keys for row in rows)
+        if not rows and real in learnt:  # pairs of one's own
+            counts[each] = len(copies(_files(each), contents))
     sets = [each for each, count in counts.items() if count]
-    places = [f"set    {each}: {counted(counts[each], 'pair')} of these names" for each in sets]
-    trained = _trained_on({real_path(each) for each in (root, *sets)}, pictures, runs)
+    places = [f"set    {each}: {counted(counts[each], 'pair')} of these pictures" for each in sets]
+    trained = _trained_on({real_path(each) for each in (root, *sets)}, pictures, lineages)
     for run, why in trained.items():
         exported = ", its exports too" if (run / "export").is_dir() else ""
         places.append(f"run    {run}: its student {why}{exported}; its previews may show them")
@@ -147,8 +152,7 @@ def _held(root: Path, learnt: Set[str] | None = None) -> set[str]:
             pairs |= _among(pictures, learnt).keys()
         if ours:
             continue
-        files = (Photo(Path(top, name), name) for top, _, names in os.walk(root) for name in names)
-        same = copies(files, lines).items()
+        same = copies(_files(root), lines).items()
         pairs |= {pair_of(name) for file, name in same if learnt is None or file.key in learnt}
         with suppress(DistillError):  # of the same photos, by another teacher or of another size
             if (photos := _photos_of(of)) and photos == _photos_of(root):
@@ -190,6 +194,10 @@ def _near(root: Path) -> Iterator[Path]:
         yield from Path("data", kind).glob("*")
 
 
+def _files(root: Path) -> Iterator[Photo]:
+    return (Photo(Path(top, name), name) for top, _, names in os.walk(root) for name in names)
+
+
 def _networks(run: Path) -> list[Photo]:
     """A run's checkpoints and exported files."""
     files = sorted(path for path in run.rglob("*") if path.suffix in NETWORKS and path.is_file())
@@ -217,12 +225,16 @@ def _write(path: Path, lines: Iterable[str]) -> None:
     write_whole(path, text.encode(errors="surrogateescape"))
 
 
-def _trained_on(sets: set[Path], pictures: Mapping[str, str], runs: Path) -> dict[Path, str]:
+def _trained_on(
+    sets: set[Path],
+    pictures: Mapping[str, str],
+    lineages: Mapping[Path, Iterable[tuple[Path, set[Path]]]],
+) -> dict[Path, str]:
     """The runs whose students learnt from one of the pictures in one of these sets, or started
     from or were taught by such a student, and which of these it was."""
     reasons = dict[Path, str]()
-    for folder in (config.parent for config in sorted(runs.rglob("config.yaml"))):
-        for run, roots in _lineage(folder):
+    for folder, lineage in lineages.items():
+        for run, roots in lineage:
             if sets & roots and (not (names := names_learnt(run)) or _among(pictures, names)):
                 heir = "started from or was taught by such a student"
                 reasons.setdefault(folder, "learnt from it" if run == folder else heir)

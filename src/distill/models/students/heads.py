@@ -191,7 +191,7 @@ class PredictedPaletteHead(Head):
         near = 2 * torch.matmul(centres, points) - (centres * centres).sum(2, True)
         classes = (near / spread).view(len(logits), -1, *logits.shape[2:])
         shares = torch.softmax(self.sharpness * self.decision(classes), 1)
-        return torch.matmul(inks.transpose(1, 2), shares.flatten(2)).view_as(logits)
+        return torch.matmul(inks.transpose(1, 2), shares.flatten(2)).reshape(logits.shape)
 
     def target_classes(
         self, picture: Tensor, lines: Tensor | None = None, palette: Tensor | None = None
