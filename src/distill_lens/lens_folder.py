@@ -83,6 +83,11 @@ def _open(item: str, kind: Literal["photo", "sketch"], settings: Lens) -> PageSt
     path = home_path(item)
     if path.suffix.lower() in (".ckpt", ".onnx", ".safetensors") or "/" in item:
         network = open_student(path, convention=settings)
+        if len(network.model.graph.input) > 1:
+            raise DistillError(
+                f"{path}: has a second input, and the page gives the photo alone; export it again "
+                "without exporter.profile"
+            )
         return PageStudent(path.stem, kind, network, _terms(network, path, settings))
     shipped = zoo.shipped()
     if item not in shipped:

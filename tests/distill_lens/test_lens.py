@@ -11,15 +11,19 @@ from http.client import HTTPConnection, HTTPSConnection
 from pathlib import Path
 
 import numpy as np
+import onnx
 import onnxruntime
 import pytest
 from PIL import Image
 
+from distill.api import student_network
 from distill.core.errors import DistillError
 from distill.core.onnx_files import ABOUT, note
+from distill.export.onnx import OnnxExporter
 from distill.models import zoo
 from distill_lens import __main__ as lens
 from distill_lens import https, webpage
+from distill_lens.lens_folder import _open
 from distill_lens.server import POLICY, Server, _start_lines, bind
 from support.commands import run
 from support.lens_page import BUILT, ELEMENT, say, serving, settings
@@ -446,3 +450,11 @@ def test_the_lock_file_pins_one_runtime_and_names_no_address():
     assert lock["packages"]["node_modules/onnxruntime-web"]["version"] == wanted
     assert not [name for name, entry in lock["packages"].items() if "resolved" in entry]
     assert all("integrity" in entry for name, entry in lock["packages"].items() if name)
+
+
+def test_a_student_of_two_inputs_is_none_of_the_page(tmp_path):
+    exporter, student = OnnxExporter(profile="strict"), student_network("comic").student
+    onnx.save(exporter.export(student), tmp_path / "s.onnx")
+    onnx.save(exporter.export_summary(student), tmp_path / "s_summary.onnx")
+    with pytest.raises(DistillError, match=r"s\.onnx: has a second input, and the page gives"):
+        _open(str(tmp_path / "s.onnx"), "photo", settings())

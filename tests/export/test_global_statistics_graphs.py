@@ -6,6 +6,7 @@ import pytest
 import torch
 from torch import Tensor, nn
 
+from distill.api import student_network
 from distill.core.errors import DistillError
 from distill.core.onnx_files import GLOBAL_STATISTICS, noted
 from distill.core.sessions import open_session
@@ -150,3 +151,10 @@ def test_a_thumbnail_by_products_or_a_strided_convolution(told, sides):
 
 def _convolves(module: nn.Module) -> bool:
     return isinstance(module, nn.Conv2d)
+
+
+def test_the_macs_of_predicted_inks_are_known_at_the_default_opset():
+    network = student_network("poster").student
+    assert graph_macs(OnnxExporter().export(network)) > 0
+    with pytest.raises(DistillError, match="not static"):  # why it is not the common default
+        graph_macs(OnnxExporter(opset=13).export(network))

@@ -30,6 +30,7 @@ from distill.export.graph.plain import doubles, in_strict_operators, tidy
 from distill.export.whole_picture import CalledAs, OnePass, add_thumbnail, by_thumbnail
 from distill.models.students import global_statistics
 from distill.models.students.global_statistics import THUMBNAIL, thumbnail_of
+from distill.models.students.heads import PredictedPaletteHead
 from distill.models.students.student import Student
 from distill.models.teachers.teacher import at_any_size
 
@@ -179,7 +180,9 @@ class OnnxExporter:
                 f"operator of opset {RESIZING_OPSET}; leave it out, or take exporter.size="
                 f"{THUMBNAIL} or exporter.profile=transposed"
             )
-        return self.opset or least
+        # Without the later operators the shapes of such a head, and so its MACs, are not known.
+        inks = isinstance(getattr(network, "head", None), PredictedPaletteHead)
+        return self.opset or (RESIZING_OPSET if inks else least)
 
     def _trace(
         self,
