@@ -329,9 +329,9 @@ def _without_dropped(root: Path, sides: dict[Side, Pairs]) -> dict[Side, Pairs]:
         for side, pairs in sides.items()
     }
     before, after = (sum(map(len, each.values())) for each in (sides, kept))
-    parts: dict[str, list[Side]] = {"training pair": ["train"], "held-out pair": ["val", "test"]}
-    for which, names in ({"pair": [*SIDES]} if not after else parts).items():
-        if any(sides[side] for side in names) and not any(kept[side] for side in names):
+    parts: dict[str, Sequence[Side]] = {"training pair": ["train"], "held-out pair": SIDES[1:]}
+    for which, group in (parts if after else {"pair": SIDES}).items():
+        if any(sides[side] for side in group) and not any(kept[side] for side in group):
             file = root / DROPPED
             raise DistillError(f"{file}: names every {which} there is; take lines out of it")
     if before - after:
