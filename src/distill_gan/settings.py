@@ -126,7 +126,7 @@ class Pix2PixTrain(Adversarial):
     )
     parts: tuple[Box, ...] = setting(
         "boxes [left,top,right,bottom], as shares of the picture, that have discriminators of "
-        "their own and count twice: eyes and mouth where faces are cropped alike",
+        "their own and count as much as the whole: eyes and mouth where faces are cropped alike",
         default=(),
     )
 

@@ -27,6 +27,7 @@ from support.odd_encodings import (
     encoded,
     fits,
     gamma,
+    linear_grey,
     profile,
     see_through,
 )
@@ -295,3 +296,13 @@ def test_training_names_every_skipped_photo_on_one_line_once(everything, capsys)
     assert len(lines) == len(said)
     assert [text for text in said.values() if not any(x.startswith(text) for x in lines)] == []
     assert all(line.isprintable() for line in lines)
+
+
+@pytest.mark.parametrize("mode", ["L", "LA"])
+def test_grey_is_seen_through_its_profile_beside_an_alpha_too(tmp_path, mode):
+    grey = Image.fromarray(np.arange(0, 256, 4, np.uint8).repeat(64).reshape(64, 64)).convert(mode)
+    grey.save(tmp_path / "x.png", icc_profile=linear_grey())
+    linear = np.arange(0, 256, 4) / 255  # sRGB's own curve, IEC 61966-2-1
+    curve = np.where(linear <= 0.0031308, 12.92 * linear, 1.055 * linear ** (1 / 2.4) - 0.055)
+    read = np.asarray(read_photo(tmp_path / "x.png"))[:, 8, 1]
+    assert np.abs(read - 255 * curve)[4:].max() <= 3

@@ -214,3 +214,10 @@ def test_dropping_by_command_is_remembered_by_the_next(here, capsys):
         warnings.simplefilter("error")  # said once, where the list was named
         data = data_of(training("photos=a"))
     assert not {"3"} & {pair.name.split("-")[0] for pair in [*data.train.pairs, *data.val.pairs]}
+
+
+@pytest.mark.parametrize("key", ["drop", "restore"])
+def test_a_picture_is_no_list(here, capsys, key):
+    (here / "p.png").write_bytes(b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR")
+    assert run(prepare, "photos=a", f"{key}=p.png", *SMALL) == 1
+    assert f"{key}=p.png: is no text; write one picture a line" in capsys.readouterr().err

@@ -443,3 +443,13 @@ def test_every_shipped_student_carries_its_terms():
             assert found.commercial == answer
             assert found.chain[0].text == card["licence"]
     assert NOTE == "distill.terms"
+
+
+def test_another_teacher_under_the_name_of_a_style_has_not_its_terms(here):
+    (here / "other.onnx").write_bytes(b"of somebody")
+    words = ["style=toon", "photos=p", "card.licence=CC0", "teacher=onnx"]
+    words.append(f"style.weights={here / 'other.onnx'}")
+    terms.keep_terms(here, compose.load("prepare", words, Prepare))
+    kept = Terms(terms.kept_terms(here))
+    assert kept.commercial == "unknown"
+    assert "MIT, as this project" not in [each.text for each in kept.chain]

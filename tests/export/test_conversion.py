@@ -3,7 +3,9 @@
 import json
 import shutil
 import sys
+from contextlib import suppress
 from pathlib import Path
+from unittest.mock import Mock
 
 import numpy as np
 import pytest
@@ -17,6 +19,7 @@ from distill.data.photos import spread
 from distill.export import __main__ as export
 from distill.export import conversion, samples
 from distill.export.format import Float32
+from distill.export.onnx import OnnxExporter
 from distill.export.reports import Comparison, FormatRow
 from support.commands import go, run
 from support.export_photos import photos
@@ -211,3 +214,14 @@ def test_names_once_and_float32_first():
     assert [f.name for f in conversion.formats_of(formats)] == ["onnx", "ncnn", "onnx_fp16"]
     with pytest.raises(DistillError, match="formats=onyx: no such choice"):
         from_keywords("export", Export, {}, {"formats": "onyx"})
+
+
+@pytest.mark.slow
+def test_an_export_that_is_interrupted_leaves_the_earlier_file(trained, monkeypatch):
+    assert typed("formats=[onnx]") == 0
+    earlier = (trained / "student.onnx").read_bytes()
+    monkeypatch.setattr(OnnxExporter, "export", Mock(side_effect=KeyboardInterrupt))
+    with suppress(KeyboardInterrupt):
+        assert typed("formats=[onnx]", "exporter.size=96")
+    assert (trained / "student.onnx").read_bytes() == earlier
+    assert (trained / "report.json").is_file()

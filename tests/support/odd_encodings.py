@@ -270,3 +270,17 @@ def black_ink():
     white = b"".join(struct.pack(">i", round(v * 65536)) for v in (0.9642, 1, 0.8249))
     whole = (header.ljust(68, b"\0") + white).ljust(128, b"\0") + table + lut
     return struct.pack(">I", len(whole)) + whole[4:]
+
+
+def linear_grey():
+    """ICC.1 version 2.4, a grey display of gamma 1: an empty curve is the identity."""
+    tags = [(b"wtpt", b"XYZ " + bytes(4)), (b"kTRC", b"curv" + bytes(8))]
+    white = b"".join(struct.pack(">i", round(v * 65536)) for v in (0.9642, 1, 0.8249))
+    data = [tags[0][1] + white, tags[1][1]]
+    table, place = struct.pack(">I", len(tags)), 128 + 4 + 12 * len(tags)
+    for (name, _), each in zip(tags, data, strict=True):
+        table += name + struct.pack(">II", place, len(each))
+        place += len(each)
+    header = bytes(8) + b"\2\x40\0\0" + b"mntrGRAYXYZ " + bytes(12) + b"acsp"
+    whole = (header.ljust(68, b"\0") + white).ljust(128, b"\0") + table + b"".join(data)
+    return struct.pack(">I", len(whole)) + whole[4:]

@@ -128,8 +128,12 @@ def to_rgb(image: Image.Image, alpha: bool = False) -> Image.Image:
     elif image.mode not in ("L", "CMYK"):
         picture = image.convert("RGB")
     profile = image.info.get("icc_profile")
+    grey_alpha = picture.mode == "RGBA" and image.mode[0] in "LI"
     if profile and (transform := _transform(profile, picture.mode)):
         picture = transform.apply(picture)
+    elif profile and grey_alpha and (transform := _transform(profile, "L")):
+        alphas, picture = picture.getchannel("A"), transform.apply(picture.getchannel("R"))
+        picture.putalpha(alphas)
     if picture.mode == "RGBA" and not alpha:
         picture = Image.alpha_composite(Image.new("RGBA", picture.size, "white"), picture)
     plain = picture.convert("RGBA" if alpha else "RGB")

@@ -236,13 +236,11 @@ def find_pairs(
     sides = {side: _pairs_of(folder, style, two, alone) for side, (folder, two) in layout.items()}
     below_root = [Path(path).relative_to(root).as_posix() for path in alone]
     tell_alone(root, below_root, "without a partner of the same name")
-    if sides.keys() == {"train"}:
+    if by_names := sides.keys() == {"train"}:
         sides = _split_by_names(root, sides["train"], (val_fraction, seed, test_fraction), remember)
-    else:
-        val_fraction = 1.0  # its folders, or all that a list leaves of them
     sides = {side: sides.get(side, Pairs([], root)) for side in SIDES}
     sides = sides if with_dropped else _without_dropped(root, sides)
-    if val_fraction and not sides["val"]:
+    if not sides["val"] and (val_fraction or not by_names):
         sides["val"] = sides["test"]
         if sides["train"]:  # validation chooses by them, so they are no test
             sides["test"] = Pairs([], root)
@@ -332,8 +330,9 @@ def _without_dropped(root: Path, sides: dict[Side, Pairs]) -> dict[Side, Pairs]:
     parts: dict[str, Sequence[Side]] = {"training pair": ["train"], "held-out pair": SIDES[1:]}
     for which, group in (parts if after else {"pair": SIDES}).items():
         if any(sides[side] for side in group) and not any(kept[side] for side in group):
-            file = root / DROPPED
-            raise DistillError(f"{file}: names every {which} there is; take lines out of it")
+            raise DistillError(
+                f"{root / DROPPED}: names every {which} there is; take lines out of it"
+            )
     if before - after:
         print(f"{root}: {counted(before - after, 'pair')} left out by its {DROPPED}")
     return kept

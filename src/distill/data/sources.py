@@ -101,6 +101,8 @@ def drop_lists(settings: Any) -> dict[str, Path | None]:
     for key, file in files.items():
         if file and not file.is_file():
             raise DistillError(f"{key}={file}: no such file; write one picture a line")
+        if file and b"\0" in file.read_bytes():
+            raise DistillError(f"{key}={file}: is no text; write one picture a line")
     return files
 
 

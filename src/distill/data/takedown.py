@@ -58,15 +58,15 @@ def report_takedown(
     if not pictures:
         return
     lineages = {c.parent: [*_lineage(c.parent)] for c in sorted(runs.rglob("config.yaml"))}
-    learnt = {each for runs in lineages.values() for _, roots in runs for each in roots}
+    trained_on = {each for line in lineages.values() for _, roots in line for each in roots}
     keys, near = {*pictures.values()}, {real_path(path): path for path in _near(root)}
     counts = dict[Path, int]()
-    for real, each in sorted(({real: real for real in learnt} | near).items()):
+    for real, each in sorted(({path: path for path in trained_on} | near).items()):
         if real == real_path(root):
             continue
         rows = _rows(each)
         counts[each] = sum(row.pair in pictures or literal_eval(row.key) in keys for row in rows)
-        if not rows and real in learnt:  # pairs of one's own
+        if not rows and real in trained_on:  # pairs of one's own
             counts[each] = len(copies(_files(each), contents))
     sets = [each for each, count in counts.items() if count]
     places = [f"set    {each}: {counted(counts[each], 'pair')} of these pictures" for each in sets]

@@ -363,10 +363,18 @@ def _of_teacher(
         hashes |= {sha256(path), git_blob_id(path)} if path and path.is_file() else set()
     unchanged = str(node.get("_target_")).endswith(".Unchanged")
     of = f"{STYLE if unchanged else 'teacher '}{path.name if path else name or style.get('name')}"
+    # A style without a file is the code at its source: another teacher under its name is not it.
+    target, published = str(node.get("_target_") or ""), _published()
+    foreign = [
+        each
+        for each in published
+        if each["name"] == style.get("name") and target and not each["file"]
+        if not target.startswith(each["source"])
+    ]
     links = [
         Licence.from_text(of, each["licence"], each["source"])
-        for each in _published()
-        if each["name"] == style.get("name")
+        for each in published
+        if (each["name"] == style.get("name") and each not in foreign)
         or (each["file"] and each["file"] in (name, path and path.name))
         or {each["sha256"], each["git_blob"]} & hashes
     ]
@@ -380,6 +388,8 @@ def _of_teacher(
     if folder := node.get("folder"):
         links += Terms(kept_terms(folder)).inherited(f"teacher {Path(folder).name}")
     typed, source = style.get("licence") or "", style.get("source") or ""
+    if any(typed == each["licence"] for each in foreign):
+        typed = source = ""
     if unchanged and typed in PLACEHOLDERS:  # licence.pictures is of style pictures too
         typed = stated or ""
     if typed not in PLACEHOLDERS and all(typed != each.text for each in links):

@@ -48,8 +48,6 @@ def export_float32(subject: Subject, settings: Export, photos: Tensor, folder: P
     target, beside = folder / f"{subject.stem}.onnx", folder / summary_file(subject.stem)
     folded, exporter = fold_batchnorm(subject.network), subject.exporter
     with atomic_write(target) as temporary, ExitStack() as stack:
-        target.unlink(missing_ok=True)
-        beside.unlink(missing_ok=True)
         model, file = exporter.export(folded), Float32(subject.stem)
         file_model = file.in_forms(model, exporter, subject.trained.channels)
         temporary.write_bytes(file_model.SerializeToString())
@@ -78,7 +76,10 @@ def export_float32(subject: Subject, settings: Export, photos: Tensor, folder: P
         report = BudgetReport(checks, _teacher_figures(subject), facts, subject.stem)
         report.print()
         write_json(folder / REPORT, report.to_json())
+        if not (report.ok and summary):
+            beside.unlink(missing_ok=True)
         if not report.ok:
+            target.unlink(missing_ok=True)
             subject.recipe.end_export(subject, folder, written=False)
             over = ", ".join(check.name for check in checks if not check.ok)
             raise DistillError(f"over the limit: {over}; no file written, see {folder / REPORT}")

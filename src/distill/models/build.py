@@ -144,6 +144,9 @@ def load_teacher(style: StyleSettings, node: Node | None) -> Teacher:
             arguments = {"weights": weights.find(file, style.weights, "style.weights")}
         elif style.weights:  # another teacher than the style's own
             raise DistillError(f"style.weights={style.weights}: this teacher takes none; leave it")
+    elif nodes.takes(node, "weights") and not (node.get("weights") or nodes.is_plugin(node)):
+        name = node["_target_"].rpartition(".")[2]
+        raise DistillError(f"style.weights: missing; {name} needs them: style.weights=FILE")
     teacher: Teacher = nodes.part("teacher", node, Teacher, **arguments)
     if nodes.is_plugin(node):
         return trial(teacher, f"teacher._target_={node['_target_']}")

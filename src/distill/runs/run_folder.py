@@ -276,7 +276,8 @@ def _saved(checkpoint: Path) -> tuple[int, dict[str, dict[str, Any]]]:
         return int(saved["global_step"]), saved.get("callbacks", {})
     except Exception as error:
         raise DistillError(
-            f"{checkpoint}: damaged ({type(error).__name__}); delete it, or use resume=false"
+            f"{checkpoint}: damaged ({type(error).__name__}); start over with resume=false, which "
+            "keeps this run under another name"
         ) from error
 
 

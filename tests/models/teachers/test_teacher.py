@@ -6,8 +6,11 @@ import pytest
 import torch
 from torch import Tensor, nn
 
+from distill.config import compose
+from distill.config.settings.training import Prepare
 from distill.core.errors import DistillError
 from distill.data.photos import find_photos
+from distill.models.build import load_teacher
 from distill.models.teachers.animegan2 import AnimeGANv2
 from distill.models.teachers.teacher import BadPicture, Teacher
 from support.labelling import MANIFEST, add, make
@@ -115,3 +118,10 @@ def test_labelling_refuses_one_colour_before_it_writes_a_pair(tmp_path):
     with pytest.raises(DistillError, match="gave one colour all over for 5 photos"):
         make(tmp_path / "photos", tmp_path / "set", MANIFEST, Gives(torch.ones_like))
     assert not [*(tmp_path / "set").glob("*/*/*.png")]
+
+
+@pytest.mark.parametrize("name", ["animegan2", "onnx"])
+def test_a_teacher_without_its_weights_labels_nothing(name):
+    settings = compose.load("prepare", ["style=toon", "photos=p", f"teacher={name}"], Prepare)
+    with pytest.raises(DistillError, match=r"^style\.weights: missing; .* needs them"):
+        load_teacher(settings.style, settings.teacher)
