@@ -18,21 +18,25 @@ from distill_search.settings import COSTS
 RISING = ("psnr", "ssim", "ink_recall", "ink_precision")  # the more the better
 
 
+class MissingFigure(DistillError):
+    """The validations of a recipe lack an objective: no further trial would have it."""
+
+
 def values(run: Run, names: Sequence[str]) -> list[float]:
     """A finished run's figures in that order; all validated ones are of one step.
 
     It is the step with the best of the first one. Costs are those of the network at the run's own
     resolution: `ms` is the median of its ONNX file in ONNX Runtime, one thread. Raises DistillError
-    for a figure that the run's validations do not have.
+    for a figure that the run's validations do not have (`MissingFigure`).
     """
     validated = [name for name in names if name not in COSTS]
     table = run.validations()
     for name in validated:
         table = [row for row in table if f"val/{name}" in row]
         if not table:
-            raise DistillError(
-                f"search.objectives: {run.folder / 'metrics.csv'} has no val/{name}; the "
-                "validations of this recipe have other figures"
+            raise MissingFigure(
+                f"search.objectives: {run.folder / 'metrics.csv'} has no val/{name}; search by a "
+                "figure that it has, as another sweep=NAME"
             )
     first = validated[0]
     best = (max if first in RISING else min)(table, key=lambda row: row[f"val/{first}"])

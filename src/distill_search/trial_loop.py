@@ -18,7 +18,7 @@ from distill.core.errors import INTERRUPTED, DistillError, counted
 from distill.models.build import untrained
 from distill.runs.run_folder import Run
 from distill_search.jobs import StaggeredStart, StartedJob, command, run_parallel, starter_for
-from distill_search.objectives import counted_costs, values
+from distill_search.objectives import MissingFigure, counted_costs, values
 from distill_search.settings import Launcher, Search
 from distill_search.sweeps import into
 from distill_search.trials import RUN, Trials
@@ -148,8 +148,10 @@ def run_trial(task: Callable[..., None], trials: Trials, trial: Trial) -> int:
         else:
             trials.tell(trial, values(run, objectives))
     except DistillError as error:  # values that do not go together, or an objective that is not had
-        print(f"error: {error}", file=sys.stderr)
         trials.tell(trial, TrialState.FAIL, reason=str(error))
+        if isinstance(error, MissingFigure):
+            raise
+        print(f"error: {error}", file=sys.stderr)
         return 1
     return outcome.status or 0
 

@@ -161,6 +161,7 @@ def test_a_head_that_is_not_there():
         ("loss.region={tail:3}", "loss.region.tail: no such setting; allowed: loss.region.eyes"),
         ("decoder.build={halv:3}", "decoder.build.halv: no such setting; did you mean decoder.b"),
         ("decoder=null", "decoder=null: no such choice; allowed: decoder=detail"),
+        ("decoder=detail,nnconv", "decoder=detail,nnconv: several choices; add -m to try them"),
         ("data.weights=[inf]", "data.weights.0=inf: input should be a finite number"),
         ("lr=inf", "lr=inf: input should be a finite number"),
         ("seed=-1", "seed=-1: input should be greater than or equal to 0"),

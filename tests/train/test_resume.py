@@ -145,5 +145,7 @@ def test_early_stop_ends_the_run_and_stays_ended(here, capsys):
     )
     assert saved("still")["global_step"] == 3
     assert go("run=still", *still, "ema=0", "schedule=constant") == 0
-    assert "ended early at step 3" in capsys.readouterr().out
+    said = capsys.readouterr().out
+    assert "ended early at step 3" in said
+    assert "goes on" not in said  # as more steps do nothing for it
     assert saved("still")["global_step"] == 3

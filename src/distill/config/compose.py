@@ -207,6 +207,9 @@ def _reason(name: str, overrides: Sequence[str], error: Exception) -> str:
         text = for_shell(f"{key}='{value}'")
         return f"{error.override}: is no value that Hydra reads; if it is a text, type {text}"
     parsed = OverridesParser.create().parse_overrides(list(overrides))
+    for each in parsed:
+        if each.is_sweep_override() and choices(each.key_or_group):
+            return f"{each.input_line}: several choices; add -m to try them one by one"
     values = {each.key_or_group: each.value() for each in parsed}
     groups = [group for group in every_group(name) if group in values and choices(group)]
     for group in groups:

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from distill.core.next_step import next_step
-from distill.runs.run_folder import Run, finished_message
+from distill.runs.run_folder import Run, ended_early, finished_message
 
 LEARNT = 0.9  # of the photos' own distance from the style; more is as good as nothing
 
@@ -47,9 +47,12 @@ def outcome(run: Run, network: str) -> list[str]:
             line += f"; the photos themselves {_pair(row, 'photo_')}"
         lines.append(line)
         if row["val/psnr"] <= row.get("val/photo_psnr", -math.inf):
+            further = "the same command with a larger trainer.max_steps goes on"
+            if run.last.is_file() and ended_early(run.last):
+                further = "by another run=NAME and a larger trainer.patience"
             lines.append(
-                f"the {network} is no better than the photos themselves: train longer, the same "
-                "command with a larger trainer.max_steps goes on; or try another rate (lr=auto)"
+                f"the {network} is no better than the photos themselves: train longer, {further}; "
+                "or try another rate (lr=auto)"
             )
     if previews := sorted((run.folder / "previews").glob("step-*.png")):
         lines.append(f"preview: {previews[-1]}")
