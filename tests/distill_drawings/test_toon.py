@@ -4,6 +4,8 @@ import torch
 from skimage import data
 from torch import Tensor
 
+from distill.config import compose
+from distill.config.registry import schema_of
 from distill_drawings.toon import Ink, Quantise, Smooth, Toon
 
 
@@ -104,3 +106,10 @@ def test_ink_is_one_on_paper_and_dark_on_a_line():
 def test_fingerprint_changes_with_the_ink():
     assert Toon().fingerprint() == Toon().fingerprint()
     assert Toon(ink=0.5).fingerprint() != Toon().fingerprint()
+
+
+def test_gka_s_layers_are_modules_of_it(toon):
+    settings = compose.load("train", ["photos=p", "loss.weights.gka=1"], schema_of)
+    layers = {layer for _, layer in settings.gka_layers}
+    assert layers
+    assert layers <= {name for name, _ in toon.named_modules()}
