@@ -5,8 +5,6 @@
 does, starts that.
 """
 
-from __future__ import annotations
-
 import runpy
 import sys
 

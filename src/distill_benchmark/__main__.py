@@ -26,8 +26,6 @@ A file that cannot be timed is skipped with a line; then the exit status is 1.
 Everything, with its value: python -m distill.benchmark --cfg job
 """
 
-from __future__ import annotations
-
 from distill.config.command import command
 from distill_benchmark.settings import Benchmark
 

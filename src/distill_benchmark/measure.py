@@ -1,7 +1,5 @@
 """The steps of distill.benchmark: which providers there are, all models timed in turn, the end."""
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from contextlib import suppress

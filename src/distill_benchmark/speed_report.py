@@ -1,7 +1,5 @@
 """The figures of distill.benchmark for people: tables, JSON, Markdown, a bar chart."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable, Sequence
 from dataclasses import asdict

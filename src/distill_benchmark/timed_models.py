@@ -1,7 +1,5 @@
 """What distill.benchmark times: a teacher, a student, any other files, ONNX at any size."""
 
-from __future__ import annotations
-
 import io
 import sys
 import warnings

@@ -16,8 +16,6 @@ Kill it any time: run it again to resume.
 Everything, with its value: python -m distill.curate --cfg job
 """
 
-from __future__ import annotations
-
 from distill.config.command import command
 from distill_curate.settings import Curate
 

@@ -1,7 +1,5 @@
 """distill.curate, step by step: measure every pair, judge, and write page, scores and drop list."""
 
-from __future__ import annotations
-
 import csv
 import io
 from collections import Counter

@@ -3,8 +3,6 @@
 One HTML file with pictures beside it; it opens from the disk and asks nothing of any server.
 """
 
-from __future__ import annotations
-
 import html
 import json
 from collections.abc import Mapping, Sequence

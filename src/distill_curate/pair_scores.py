@@ -3,8 +3,6 @@
 ROOT's pairs are read as training reads them, their centre squares at SIDE.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Settings of distill.curate."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Annotated
 

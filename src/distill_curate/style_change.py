@@ -6,8 +6,6 @@ left is the change: measured on 70 pairs of hayao, whitebox and toon with 5 of a
 them, see docs/data.md.
 """
 
-from __future__ import annotations
-
 import hashlib
 from collections.abc import Mapping
 

@@ -1,7 +1,5 @@
 """Which pairs of a set should not be learnt from, and why: scores against limits."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field, replace
 
 import numpy as np

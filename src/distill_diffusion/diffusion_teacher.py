@@ -1,7 +1,5 @@
 """Any image-to-image pipeline of the diffusers library as a teacher."""
 
-from __future__ import annotations
-
 import hashlib
 import inspect
 import json

@@ -1,7 +1,5 @@
 """Files of the diffusers library: where they lie, what identifies them, which pipeline they are."""
 
-from __future__ import annotations
-
 import hashlib
 import inspect
 import json

@@ -3,8 +3,6 @@
 Each is a step of image abstraction as Kyprianidis, Collomosse, Wang, Isenberg 2013 review it.
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass, fields
 from typing import Annotated

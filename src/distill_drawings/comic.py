@@ -5,8 +5,6 @@ moves towards the modes of the colours as mean shift does. Lines are flow-based 
 Kyprianidis, Olsen 2012) of the photo without its fine shading, so faces get no beards.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import kornia

@@ -4,8 +4,6 @@ Coherent lines (Kang, Lee, Chui 2007) and black shadows by the extended differen
 Winnemöller, Kyprianidis, Olsen 2012: a large p makes lines of changing width, as a brush does.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from torch import Tensor

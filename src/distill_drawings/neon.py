@@ -4,8 +4,6 @@ Lines are flow-based XDoG (Kang, Lee, Chui 2007; Winnemöller, Kyprianidis, Olse
 normalised in its surroundings, so that faint edges glow too; light adds up as on film, 1 − exp(−x).
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import kornia

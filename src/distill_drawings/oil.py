@@ -5,8 +5,6 @@ two sizes of brush, lightness in planes, warm lights and cool shadows, and a glo
 of the picture and of a little noise are the height of the paint, lit from the upper left.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import kornia

@@ -4,8 +4,6 @@ The line drawing and the tone's histogram are theirs; the hatching is noise draw
 changes the density of the graphite. `coloured` keeps the photo's colours.
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 

@@ -5,8 +5,6 @@ own colours are the centres of k-means in CIE Lab (Lloyd 1982); a given palette,
 is printed by tone.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Annotated

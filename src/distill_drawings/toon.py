@@ -6,8 +6,6 @@ al. 2006), put ink where an extended difference of Gaussians says
 line (Winnemöller et al. 2012, XDoG).
 """
 
-from __future__ import annotations
-
 import kornia
 import torch
 from torch import Tensor, nn

@@ -5,8 +5,6 @@ pigment changes its colour C to C − (C − C²)(d − 1); it gathers at the in
 Montesdeoca et al. 2017), in pools of slow noise, and in the grain of the paper.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import kornia

@@ -1,7 +1,5 @@
 """TFLite, Core ML and ExecuTorch files as the rules see them, by their own makers' readers."""
 
-from __future__ import annotations
-
 import json
 import logging
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """Core ML: an ML program in half precision, picture in, picture out. Converts on Linux too."""
 
-from __future__ import annotations
-
 import contextlib
 import io
 import json

@@ -5,8 +5,6 @@ coreml_supported_mlprogram_ops.md; a test holds it against the installed package
 runs on the CPU. A .mlpackage, as distill.export formats=[coreml] writes it, needs no table.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from distill.check import operators, shared

@@ -1,7 +1,5 @@
 """ExecuTorch: PyTorch's runtime for phones, by XNNPACK on the CPU, Core ML or Vulkan."""
 
-from __future__ import annotations
-
 import json
 import logging
 from collections import Counter

@@ -1,7 +1,5 @@
 """ExecuTorch in 8 bits: PT2E of torchao by XNNPACK's quantizer, calibrated on photos."""
 
-from __future__ import annotations
-
 from copy import deepcopy
 from dataclasses import replace
 from importlib import import_module

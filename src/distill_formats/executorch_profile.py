@@ -3,8 +3,6 @@
 The table is that of executorch 1.5.1, backends/xnnpack/partition/config, by ONNX's names.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from importlib.metadata import version
 

@@ -1,7 +1,5 @@
 """A folder for Lens Studio: the model, a script that runs it on the camera, and what to type."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """ncnn: Tencent's engine for phones, through pnnx; weights stored in half precision."""
 
-from __future__ import annotations
-
 import subprocess
 import warnings
 from pathlib import Path

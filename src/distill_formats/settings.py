@@ -1,7 +1,5 @@
 """Settings that distill.export takes besides its own."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Literal
 

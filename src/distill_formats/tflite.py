@@ -1,7 +1,5 @@
 """TFLite, by litert-torch in an environment of its own: it wants another torch than we do."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

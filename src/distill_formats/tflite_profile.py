@@ -1,7 +1,5 @@
 """Android and others by LiteRT, formerly TensorFlow Lite: a .tflite file, on CPU and GPU."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from distill.check import operators, shared

@@ -6,8 +6,6 @@ SAID is JSON of tflite.py: the file's name, shape and type of its input, and wha
 file says of itself. Nothing of distill is imported: it need not be installed there.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import sys

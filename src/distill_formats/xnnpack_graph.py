@@ -1,7 +1,5 @@
 """Rewrites an exported graph in the operators that XNNPACK has and is fast at; the same values."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from itertools import count, product
 from operator import attrgetter

@@ -1,7 +1,5 @@
 """CycleGAN (Zhu et al. 2017): two domains of pictures, learnt without pairs."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

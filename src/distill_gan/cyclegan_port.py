@@ -1,7 +1,5 @@
 """A public CycleGAN generator as a teacher: files in the layout of the authors' PyTorch code."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from torch import Tensor

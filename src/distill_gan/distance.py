@@ -3,8 +3,6 @@
 The losses of two networks that train against each other do not say it.
 """
 
-from __future__ import annotations
-
 import hashlib
 from collections.abc import Mapping
 from typing import Any, Literal, Self

@@ -8,8 +8,6 @@ any two folders              the same
 What dropped.txt in ROOT, or beside two folders, names is left out, by name and by content.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from pathlib import Path
 

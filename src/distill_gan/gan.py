@@ -1,7 +1,5 @@
 """What the recipes with a discriminator share: steps, random numbers, schedules, and logging."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any

@@ -1,7 +1,5 @@
 """Recipes with a discriminator: from checked settings to a trained run, step by step."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial

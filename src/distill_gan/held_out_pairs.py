@@ -1,7 +1,5 @@
 """Held-out pairs of a run of recipe=pix2pix, with its generator's output."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 from torch import nn

@@ -1,7 +1,5 @@
 """From checked settings to the pictures of a run: a data module of each recipe's datasets."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

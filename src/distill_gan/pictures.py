@@ -1,7 +1,5 @@
 """Pictures of a run for distill.export, as its training or its validation sees them."""
 
-from __future__ import annotations
-
 from contextlib import suppress
 from dataclasses import replace
 from typing import Any

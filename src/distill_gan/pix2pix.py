@@ -1,7 +1,5 @@
 """Pix2Pix (Isola et al. 2017): a generator and a discriminator learn from pairs."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 

@@ -1,7 +1,5 @@
 """recipe=pix2pix and recipe=cyclegan: what is known of such a run, and what its commands do."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, ClassVar

@@ -1,7 +1,5 @@
 """Settings of distill.train recipe=pix2pix and recipe=cyclegan."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, replace
 from typing import Annotated, Any, Literal, Self
 

@@ -1,7 +1,5 @@
 """What a U-Net takes, step by step, from that of the paper to the files of an export."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator
 from pathlib import Path

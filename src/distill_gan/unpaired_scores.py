@@ -6,8 +6,6 @@ the way back should lead to it (cycle), and a picture of the target domain shoul
 (identity).
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path

@@ -1,7 +1,5 @@
 """A dataset of two domains; for training, a position in an endless stream."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from PIL import Image

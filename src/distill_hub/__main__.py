@@ -17,8 +17,6 @@ Needs pip install 'distill[hub]' and, for the Hub, a token: hf auth login.
 Everything, with its value: python -m distill.hub --cfg job
 """
 
-from __future__ import annotations
-
 from distill.config.command import command
 from distill_hub.settings import HubSettings
 

@@ -3,8 +3,6 @@
 Needs huggingface_hub: pip install 'distill[hub]'.
 """
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any, Self
 

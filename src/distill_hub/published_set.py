@@ -4,8 +4,6 @@ Of any form. Lists of what was left out stay at home, and so does the path that 
 photos lay in.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Collection
 from contextlib import suppress

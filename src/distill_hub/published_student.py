@@ -1,8 +1,6 @@
 """What is published of a student: weights, config.json, a sheet of samples and the card, which says
 how it is used and under whose terms."""
 
-from __future__ import annotations
-
 from dataclasses import asdict
 from pathlib import Path
 from tempfile import TemporaryDirectory

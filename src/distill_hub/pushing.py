@@ -1,7 +1,5 @@
 """The steps of distill.hub: which way, a student or a set, and where it lies on either side."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """distill.check run=NAME report=terms: whose terms a run's student is under, on one page."""
 
-from __future__ import annotations
-
 import time
 from collections import Counter
 from collections.abc import Iterator

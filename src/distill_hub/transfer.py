@@ -4,8 +4,6 @@ Both say of each file what its content is, by a hash: what is there already stay
 is never written over by mistake. Killed at any time, it resumes when run again: files travel in
 batches, and those that say that all is there come last."""
 
-from __future__ import annotations
-
 import filecmp
 import glob
 import os

@@ -18,8 +18,6 @@ wheel carries it built.
 Everything, with its value: python -m distill.lens --cfg job
 """
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 from distill.config.command import command

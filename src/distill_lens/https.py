@@ -1,7 +1,5 @@
 """For other devices in the network: this machine's addresses, a certificate, a QR code."""
 
-from __future__ import annotations
-
 import io
 import os
 import ssl

@@ -1,7 +1,5 @@
 """The folder that distill.lens serves: the built page, its students, the manifest of them."""
 
-from __future__ import annotations
-
 import hashlib
 import io
 import json

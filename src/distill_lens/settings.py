@@ -1,7 +1,5 @@
 """Settings of distill.lens."""
 
-from __future__ import annotations
-
 import re
 from dataclasses import dataclass, field
 from typing import Annotated, Any

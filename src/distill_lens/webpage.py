@@ -1,7 +1,5 @@
 """The page of distill.lens: found built, or built with npm from a checkout's sources."""
 
-from __future__ import annotations
-
 import gzip
 import hashlib
 import shutil

@@ -1,7 +1,5 @@
 """Training for a time: what it has taken so far, and an end where the steps become too slow."""
 
-from __future__ import annotations
-
 from time import monotonic
 
 import pytorch_lightning as pl

@@ -5,8 +5,6 @@ means (Novak and Nikulin 2016), at several sizes of the picture (Snelgrove 2017)
 then see wide strokes, which deeper ones would at many times the cost.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import torch

@@ -4,8 +4,6 @@ Beside the student stand the photos as they are and the same photos optimised: s
 themselves (Gatys et al. 2016), which is what a network of any size is measured by.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path

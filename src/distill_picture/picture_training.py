@@ -1,7 +1,5 @@
 """recipe=picture: a student learns the look of one picture, or of a few, by perceptual losses."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, nullcontext

@@ -1,7 +1,5 @@
 """recipe=picture: what is known of such a run, and what its commands do."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """Settings of distill.train recipe=picture, and what distill.eval_fid takes of such a run."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Annotated, ClassVar, Literal
 

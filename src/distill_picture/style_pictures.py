@@ -1,7 +1,5 @@
 """The style pictures of recipe=picture: those named, at the size that they are seen at."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from PIL import Image

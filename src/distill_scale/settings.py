@@ -1,7 +1,5 @@
 """Settings of shards: all of distill.shards, and the `shard.*` ones of distill.prepare."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Literal
 

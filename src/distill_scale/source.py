@@ -1,7 +1,5 @@
 """data=shards: pairs that distill.shards packed, here or in an object store."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from functools import cached_property
 from pathlib import Path

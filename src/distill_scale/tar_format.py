@@ -1,7 +1,5 @@
 """A set of shards, as its card and its publication see it."""
 
-from __future__ import annotations
-
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """What a search found: the best trial or the Pareto front as table, picture and commands."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """What a search compares trials by: figures of a run's validations, and costs of its network."""
 
-from __future__ import annotations
-
 import tempfile
 from collections.abc import Sequence
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Settings of distill.train -m search=optuna, which belong to the jobs together."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Annotated, Any, Literal
 

@@ -1,7 +1,5 @@
 """What a search samples from: the values typed behind -m, each with its range or its list."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from math import inf, prod

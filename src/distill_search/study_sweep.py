@@ -1,7 +1,5 @@
 """The jobs of a sweep: all of a grid, or those that a study samples."""
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """What came of a sweep's jobs: summary.md, summary.csv, summary.png, a table on the terminal."""
 
-from __future__ import annotations
-
 import csv
 import math
 from collections.abc import Callable, Mapping, Sequence

@@ -1,7 +1,5 @@
 """Where the runs of a sweep go: a folder each, named by what the jobs differ in."""
 
-from __future__ import annotations
-
 import hashlib
 import re
 from collections.abc import Sequence

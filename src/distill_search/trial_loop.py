@@ -1,7 +1,5 @@
 """The trials of a study, sequential or parallel, until there are enough of them."""
 
-from __future__ import annotations
-
 import sys
 import time
 from collections.abc import Callable, Mapping, Sequence

@@ -1,7 +1,5 @@
 """A study of Optuna as a search uses it: trials taken one by one, by several processes too."""
 
-from __future__ import annotations
-
 import json
 import platform
 import random

@@ -1,7 +1,5 @@
 """Two domains out of one set of photos by an attribute, as CelebA lists them (Liu et al. 2015)."""
 
-from __future__ import annotations
-
 import csv
 import hashlib
 import os

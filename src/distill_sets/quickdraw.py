@@ -4,8 +4,6 @@ A line of its simplified files is {"word", "key_id", "recognized", "drawing": [[
 whole numbers from 0 to 255, a list of both for each stroke (Google, CC BY 4.0).
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator, Sequence
 from pathlib import Path

@@ -1,7 +1,5 @@
 """distill.prepare recipe=pix2pix and recipe=cyclegan."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from distill.config.extension import Extension

@@ -1,7 +1,5 @@
 """Settings of sets that no teacher labels: distill.prepare recipe=pix2pix, recipe=cyclegan."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Annotated, Literal
 

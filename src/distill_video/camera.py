@@ -1,7 +1,5 @@
 """A camera's frames, the newest one at a time, and where they are shown."""
 
-from __future__ import annotations
-
 import sys
 import threading
 import time

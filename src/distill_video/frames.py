@@ -1,7 +1,5 @@
 """What is made of the frames of a video or a camera, one after the other."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any

@@ -1,7 +1,5 @@
 """distill.stylize camera=: a camera's frames stylised and shown as they come."""
 
-from __future__ import annotations
-
 import time
 from contextlib import closing, suppress
 from itertools import chain

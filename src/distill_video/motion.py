@@ -5,8 +5,6 @@ of a grid; between nodes the motion is interpolated. In Pillow and NumPy: the pa
 OpenCV or SciPy, and a frame of 640×480 takes about 10 ms.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Settings of distill.stylize that are of videos."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Annotated, Any, Literal
 

@@ -1,7 +1,5 @@
 """Less flicker in stylised videos, along the motion of what they show."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import numpy as np

@@ -6,8 +6,6 @@ with absolute in the place of squared differences). The input frames' own is mea
 way, since noise, light and an imperfect flow are in it too.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Videos as a kind of file of distill.stylize."""
 
-from __future__ import annotations
-
 from importlib.util import find_spec
 from typing import Any
 

@@ -1,7 +1,5 @@
 """A stylised video out: H.264 or VP9 with the times of the original, its sound as it was."""
 
-from __future__ import annotations
-
 import io
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress

@@ -22,8 +22,6 @@ Other makers' software changes: every rule names its source and when it was read
 Everything, with its value: python -m distill.check --cfg job
 """
 
-from __future__ import annotations
-
 from distill.config.command import command
 from distill.config.settings.commands import CheckSettings
 from distill.core.errors import DistillError

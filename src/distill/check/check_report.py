@@ -1,7 +1,5 @@
 """Files held against a profile, and what was found, for people and as JSON."""
 
-from __future__ import annotations
-
 import json
 import sys
 from collections import Counter

@@ -4,8 +4,6 @@ Lens Studio gives a network v·scale + bias for a pixel's value v from 0 to 255,
 back in the same way (Snap, Lens Studio documentation, "ML Component Overview", read 2026-11).
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any
 

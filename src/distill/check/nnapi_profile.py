@@ -4,8 +4,6 @@ The table is that of ONNX Runtime 1.31.1, onnxruntime/tools/mobile_helpers/nnapi
 a test holds it against the installed package. What is not in it runs on the CPU.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Any ONNX file as the rules see it: nodes of all levels, constants, shapes, where bytes lie."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Rules about single operators, made from a device's table."""
 
-from __future__ import annotations
-
 from collections.abc import Collection, Iterator, Mapping
 from typing import Any
 

@@ -5,8 +5,6 @@ ran in the app, and what Snap's table of layers allows. Of that table the rows u
 are held here; what neither names is refused, with the advice to look it up.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from distill.check import operators, shared

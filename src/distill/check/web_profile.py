@@ -3,8 +3,6 @@
 The table is that of onnxruntime-web 1.30.0, docs/webgpu-operators.md in the package.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from onnx import defs

@@ -1,7 +1,5 @@
 """The command line read: settings, flags and files; texts quoted as Hydra's grammar needs them."""
 
-from __future__ import annotations
-
 import json
 import os
 import re

@@ -1,7 +1,5 @@
 """A command of distill: the words behind it are read, composed to settings, checked and run."""
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Settings composed of conf/ and overrides, and checked; the only module that imports Hydra."""
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager

@@ -1,7 +1,5 @@
 """What is wrong with words that do not compose, in one line: what was meant, or what there is."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import Any
 

@@ -1,7 +1,5 @@
 """What a plug-in adds to a command: settings beside the command's own, and what they ask for."""
 
-from __future__ import annotations
-
 from dataclasses import fields, make_dataclass
 from functools import cache
 from typing import Any, ClassVar

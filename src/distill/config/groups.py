@@ -1,7 +1,5 @@
 """Where the files of settings lie, and which choices the config groups have."""
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Iterator, Mapping
 from functools import cache

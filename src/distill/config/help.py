@@ -1,7 +1,5 @@
 """`--help` of a command, and the rows of the page of settings: both from the fields of settings."""
 
-from __future__ import annotations
-
 import textwrap
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import astuple, dataclass, fields, is_dataclass

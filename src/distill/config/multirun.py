@@ -1,7 +1,5 @@
 """Several jobs of one command: what -m makes of lists of values."""
 
-from __future__ import annotations
-
 import gc
 import os
 import re

@@ -1,7 +1,5 @@
 """Plain values as checked settings; what does not fit ends in one line that names it."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from dataclasses import fields, is_dataclass
 from functools import cache

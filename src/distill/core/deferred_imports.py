@@ -6,8 +6,6 @@ import Matplotlib, to plot what nobody plots. For the commands only: whoever imp
 torchmetrics as ever.
 """
 
-from __future__ import annotations
-
 import importlib
 import logging
 import sys

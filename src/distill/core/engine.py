@@ -1,7 +1,5 @@
 """What carries out work that falls into parts: this process, or the workers of a cluster."""
 
-from __future__ import annotations
-
 import os
 from abc import abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Sequence

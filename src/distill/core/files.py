@@ -1,7 +1,5 @@
 """Files: written whole or not at all, their hashes, and the folder of the cache."""
 
-from __future__ import annotations
-
 import difflib
 import errno
 import hashlib

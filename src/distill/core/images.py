@@ -1,7 +1,5 @@
 """Pictures, bytes and tensors, their filters, and contact sheets; `arrays` needs no torch."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterable, Iterator, Sequence
 from functools import reduce

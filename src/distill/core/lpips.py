@@ -1,7 +1,5 @@
 """LPIPS: a learned perceptual distance of pictures (Zhang et al. 2018), by AlexNet."""
 
-from __future__ import annotations
-
 from typing import Self
 
 from torch import Tensor, nn

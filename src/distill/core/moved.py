@@ -1,7 +1,5 @@
 """Names of modules that moved: what earlier runs and scripts name is there under its old name."""
 
-from __future__ import annotations
-
 import sys
 import warnings
 from collections.abc import Callable, Sequence

@@ -1,7 +1,5 @@
 """What to type next: the last line of a command; and texts as they are typed behind KEY=."""
 
-from __future__ import annotations
-
 import os
 import re
 import sys

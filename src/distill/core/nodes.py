@@ -1,7 +1,5 @@
 """Nodes: a class by `_target_` and its arguments, checked against its signature, then built."""
 
-from __future__ import annotations
-
 import inspect
 import sys
 from collections.abc import Iterable, Mapping

@@ -1,7 +1,5 @@
 """ONNX files: reading them, their weights, and notes in their metadata."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import count
 from pathlib import Path

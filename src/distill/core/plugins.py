@@ -6,8 +6,6 @@ else it brings. Packages are found here without importing anything of them. Thos
 distribution are plug-ins too, under the same contract.
 """
 
-from __future__ import annotations
-
 import os
 import sys
 import tomllib

@@ -1,7 +1,5 @@
 """This process and its workers: their cores, what they keep, how they wait, and how they end."""
 
-from __future__ import annotations
-
 import atexit
 import ctypes
 import multiprocessing

@@ -1,7 +1,5 @@
 """The progress bar of every long job: lively on a terminal, rare lines in a log."""
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Callable, Iterable, Iterator
 from threading import RLock

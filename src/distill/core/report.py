@@ -1,7 +1,5 @@
 """Pages for people: their tables, and what distill.check report=NAME writes."""
 
-from __future__ import annotations
-
 from abc import ABC, abstractmethod
 from collections.abc import Collection, Sequence
 from pathlib import Path

@@ -1,7 +1,5 @@
 """ONNX Runtime on the provider and the number of threads that were asked for."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable
 from math import prod

@@ -1,7 +1,5 @@
 """Weights files read as state dicts, and put into modules."""
 
-from __future__ import annotations
-
 import pickle
 from collections.abc import Mapping
 from pathlib import Path

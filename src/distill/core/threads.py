@@ -6,8 +6,6 @@ fewer threads are many times as fast. Linux shares cores between login sessions 
 priority of the other program does not help.
 """
 
-from __future__ import annotations
-
 import os
 import statistics
 import time

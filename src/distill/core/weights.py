@@ -1,7 +1,5 @@
 """Find, download and verify weights files; the only module that touches the network."""
 
-from __future__ import annotations
-
 import math
 import os
 import time

@@ -1,7 +1,5 @@
 """Views of one photo and augmentation of pairs; all randomness is from a seed and a position."""
 
-from __future__ import annotations
-
 import hashlib
 import io
 from collections.abc import Sequence

@@ -1,7 +1,5 @@
 """The data module: a training stream that can start anywhere, and a fixed validation set."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import chain, islice, repeat
 from pathlib import Path

@@ -1,7 +1,5 @@
 """What a picture file holds: whole or not, any Pillow mode and colour profile as 8-bit sRGB."""
 
-from __future__ import annotations
-
 import io
 import os
 import stat

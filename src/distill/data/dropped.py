@@ -5,8 +5,6 @@ name of a PNG of the set, or `sha256:HASH BYTES NAME`, which keeps copies out to
 called. Lists add up; what restore=FILE names is let in again.
 """
 
-from __future__ import annotations
-
 import hashlib
 import re
 from ast import literal_eval

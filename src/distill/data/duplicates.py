@@ -16,8 +16,6 @@ grows with the square. So every two are compared up to EXACT photos; among more,
 plug-in's `LargeSearch` chooses.
 """
 
-from __future__ import annotations
-
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 

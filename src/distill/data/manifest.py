@@ -5,8 +5,6 @@ They lie beside a folder's pairs, and in ROOT/set/ of a set of another form, as 
 folder that it was made of or can be made into.
 """
 
-from __future__ import annotations
-
 import errno
 import hashlib
 import json

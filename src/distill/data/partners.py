@@ -4,8 +4,6 @@ Names are alike without their suffix, whether an accent is a letter's own or a s
 whether letters are large or small.
 """
 
-from __future__ import annotations
-
 import math
 import os
 import unicodedata

@@ -9,8 +9,6 @@ manifest.csv may have these columns beside others, or metadata.csv with `file_na
 folder of Hugging Face has.
 """
 
-from __future__ import annotations
-
 import csv
 import io
 import time

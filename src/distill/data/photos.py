@@ -1,7 +1,5 @@
 """Photos: find them, read any of them as upright RGB, and say why one cannot be used."""
 
-from __future__ import annotations
-
 import hashlib
 import io
 import os

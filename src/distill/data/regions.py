@@ -5,8 +5,6 @@ the centre square and from its middle. A part is drawn where the marks put it: s
 distances between the eyes, by eye on portraits. Brows are drawn as a network of landmarks has them.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from functools import cache
 from pathlib import Path

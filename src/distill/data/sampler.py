@@ -1,7 +1,5 @@
 """Positions in an endless stream of pictures, what a position means, and the shares of folders."""
 
-from __future__ import annotations
-
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple, TypeVar

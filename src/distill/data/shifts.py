@@ -7,8 +7,6 @@ then cuts what both show out of each, at the fraction of a pixel, while it is sc
 resampled twice.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path

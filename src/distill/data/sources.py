@@ -1,7 +1,5 @@
 """Which photos the settings mean, and what a set of pairs remembers of them."""
 
-from __future__ import annotations
-
 from contextlib import suppress
 from pathlib import Path
 from typing import Any

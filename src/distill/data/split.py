@@ -6,8 +6,6 @@ The hash decides, as a number in [0, 1): below `test_fraction` a photo is for te
 component of the graph whose edges are equal names (`group_of`) and near-duplicates.
 """
 
-from __future__ import annotations
-
 import hashlib
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence

@@ -5,8 +5,6 @@ ROOT/takedown.txt    of a set, and RUN/takedown.txt of a run that learnt from it
 ROOT/published.txt   where the set, or a run's student, was pushed to
 """
 
-from __future__ import annotations
-
 import json
 import os
 import re

@@ -4,8 +4,6 @@ made from.
 ROOT/terms.json    of a set of pairs: the chain of its photos and targets, see core.terms
 """
 
-from __future__ import annotations
-
 import re
 from ast import literal_eval
 from collections.abc import Iterable, Iterator, Mapping, Sequence

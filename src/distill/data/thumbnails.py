@@ -5,8 +5,6 @@ Of the upright photo's centre square, grey: one of 16×16 and one of 32×32 pixe
 as discs rotated about the centre; what makes two pictures near-duplicates is in `duplicates`.
 """
 
-from __future__ import annotations
-
 import hashlib
 import math
 import warnings

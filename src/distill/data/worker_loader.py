@@ -5,8 +5,6 @@ without its number. And it makes new shared memory for every tensor of every bat
 cleared, mapped in both processes and given back, and its handle is asked for through a socket, for
 which the main process waits until the other one, of the lowest priority, is let run."""
 
-from __future__ import annotations
-
 import math
 import shutil
 import warnings

@@ -25,8 +25,6 @@ computed, of which weights or pictures are missing.
 Everything, with its value: python -m distill.eval_fid --cfg job
 """
 
-from __future__ import annotations
-
 import sys
 
 from distill.config.command import command

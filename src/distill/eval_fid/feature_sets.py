@@ -1,7 +1,5 @@
 """Sets of pictures to features, remembered, and to figures picture by picture, with intervals."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """Held-out pairs with a network's output for their inputs, and a ceiling to compare it with."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace

@@ -4,8 +4,6 @@ PSNR is high where a student tints and smooths, and leaves out every line it is 
 figures say whether the lines are there, where they are, and whether they hold still.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any

@@ -5,8 +5,6 @@ student's: the student is compared with the teacher's output for *other* photos,
 a run that learnt from pairs T are their targets, and G(B) is the generator's output.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any

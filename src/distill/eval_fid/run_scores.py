@@ -1,7 +1,5 @@
 """The held-out pictures of a run with its network's output, their scores, and these for people."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from pathlib import Path
 from typing import Any

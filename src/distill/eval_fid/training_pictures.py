@@ -4,8 +4,6 @@ Other pictures are among them as the same file, by the name of their group where
 folder that the run took its photos from, or as near-duplicates.
 """
 
-from __future__ import annotations
-
 from ast import literal_eval
 from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass

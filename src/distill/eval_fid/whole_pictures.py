@@ -5,8 +5,6 @@ photo at the sizes that people look at. A set with `data.sizes` has, beside the 
 PAIR.png, whole pictures in their own proportions, PAIR-sSIZE.png by their long side.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from types import MappingProxyType

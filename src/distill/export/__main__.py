@@ -14,8 +14,6 @@ exit status 1 and no file.
 Everything, with its value: python -m distill.export --cfg job
 """
 
-from __future__ import annotations
-
 from distill.config.command import command
 from distill.config.settings.commands import Export
 

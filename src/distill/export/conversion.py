@@ -1,7 +1,5 @@
 """One network in several formats: float32 first, the others measured beside it, in one table."""
 
-from __future__ import annotations
-
 import json
 import os
 import shutil

@@ -1,7 +1,5 @@
 """The float32 ONNX file: folded, written, measured, and kept only if it passes its limits."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from contextlib import ExitStack, suppress
 from dataclasses import asdict, replace

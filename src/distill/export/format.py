@@ -4,8 +4,6 @@ The others are a module each, here or in a plug-in, and import what only they ne
 methods.
 """
 
-from __future__ import annotations
-
 import inspect
 import json
 from abc import ABC, abstractmethod

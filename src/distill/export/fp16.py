@@ -1,7 +1,5 @@
 """ONNX in half precision: weights and arithmetic float16, input and output float32."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from pathlib import Path
 

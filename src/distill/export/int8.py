@@ -8,8 +8,6 @@ available, of which there are 96 then and not 48, 44.5 and 33.7. Symmetric activ
 Weights whose sums fit in 16 bits (`weight_ranges`) cost up to 1 dB where no processor needs them.
 """
 
-from __future__ import annotations
-
 import contextlib
 import io
 from collections.abc import Iterator

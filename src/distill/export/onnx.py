@@ -3,8 +3,6 @@
 Which operators are foreign is a matter of the profile (graph/operator_sets.py).
 """
 
-from __future__ import annotations
-
 import io
 import warnings
 from collections.abc import Sequence

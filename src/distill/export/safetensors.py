@@ -1,7 +1,5 @@
 """safetensors: the network's own weights, to go on training with or to share."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import numpy as np

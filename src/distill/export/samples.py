@@ -1,7 +1,5 @@
 """Photos for an export: held-out ones to compare and measure on, training ones to calibrate on."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass

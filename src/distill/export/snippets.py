@@ -1,7 +1,5 @@
 """Code for an app, written beside an export for the very file: its size, forms and names."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """What is exported: a run's network, how it is written, and what it may cost."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import asdict, dataclass, replace
 from hashlib import sha256

@@ -1,7 +1,5 @@
 """ONNX that takes and gives bytes, as bitmaps of apps have them."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from distill.export.format import ConversionSource, ConvertedFormat, OnnxFormat

@@ -4,8 +4,6 @@ Each has a student's own parts, whose weights keep their names, and another `for
 outputs are (N, 3 or 4, H, W) in [0, 1], a summary is (N, 64, 1, 1).
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import onnx

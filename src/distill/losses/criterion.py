@@ -1,7 +1,5 @@
 """The criterion: named terms, each with a weight (w1 … w4 of the paper), summed."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 
 import torch

@@ -1,7 +1,5 @@
 """Losses on decisions: cross-entropy and Dice between a head's classes and the target's."""
 
-from __future__ import annotations
-
 import torch
 from torch import Tensor
 

@@ -4,8 +4,6 @@ The anisotropic total variation (Rudin, Osher and Fatemi, 1992) of their differe
 Sobel's kernels, which step over a pixel, cannot: patterns that alternate from one to the next.
 """
 
-from __future__ import annotations
-
 from torch import Tensor
 
 from distill.losses.term import LossTerm

@@ -4,8 +4,6 @@ Where a line's place is uncertain by a pixel, the mean picture has no line at al
 an edge then miss, which costs more here than a line one pixel off.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import torch

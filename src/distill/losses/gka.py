@@ -15,8 +15,6 @@ the Gram matrices. The estimators differ in what is taken off these first:
               and Rizzo 2014), which is the same. Of independent features the mean is 0.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import Literal
 

@@ -5,8 +5,6 @@ answer is the median, paper. The weight is the black-hat of the target's luma (S
 the depth of lines up to 4 pixels across and 0 at edges and in flat areas.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import torch

@@ -6,8 +6,6 @@ is a blur. So the target is first laid over the student's output, place by place
 few pixels (block matching: Jain and Jain 1981), and compared then.
 """
 
-from __future__ import annotations
-
 from itertools import product
 
 import torch

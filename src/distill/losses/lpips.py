@@ -1,7 +1,5 @@
 """LPIPS as a loss: a perceptual distance that was fitted to people's judgements."""
 
-from __future__ import annotations
-
 from torch import Tensor
 
 from distill.core import weights

@@ -5,8 +5,6 @@ areas show single pixels in a grid, which a head that decides makes stronger. So
 over a pixel and do not see it.
 """
 
-from __future__ import annotations
-
 import torch.nn.functional as F
 from torch import Tensor
 

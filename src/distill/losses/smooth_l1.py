@@ -1,7 +1,5 @@
 """SmoothL1 (Huber) between pictures."""
 
-from __future__ import annotations
-
 import torch.nn.functional as F
 from torch import Tensor
 

@@ -1,7 +1,5 @@
 """Edge loss: L1 between Sobel gradients (the paper's §4.2)."""
 
-from __future__ import annotations
-
 from torch import Tensor
 
 from distill.core.images import sobel

@@ -4,8 +4,6 @@ Consistency regularisation (Sajjadi et al. 2016) of the network itself: the outp
 with noise and for the photo moved by a few pixels, moved back, against the output for the photo.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import ClassVar
 

@@ -1,7 +1,5 @@
 """Style loss: Gram matrices of VGG features (Gatys et al. 2016), with gradient."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
 import torch

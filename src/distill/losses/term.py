@@ -1,7 +1,5 @@
 """What every loss term states of itself: what it reads, and how many pictures it needs."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from enum import Enum
 from typing import ClassVar

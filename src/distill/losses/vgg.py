@@ -4,8 +4,6 @@ Simonyan and Zisserman 2015; torchvision's ImageNet weights of VGG16, or VGG19's
 the activation-normalised form of Gatys et al. 2016.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Literal
 

@@ -4,8 +4,6 @@ The gate counts on the exported graph, because that is what a phone runs. thop, 
 counts BatchNorm that the export folds away, so it reads 144.2 M for nnconv's 125.3 M.
 """
 
-from __future__ import annotations
-
 import contextlib
 import io
 from copy import deepcopy

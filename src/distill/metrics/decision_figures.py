@@ -5,8 +5,6 @@ figures say how much of a line's middle is drawn, in how many pieces, how wide t
 which share of a print has one of its inks.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Feature networks for Fréchet and kernel distances: pictures to vectors, which are kept."""
 
-from __future__ import annotations
-
 import hashlib
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator

@@ -1,7 +1,5 @@
 """How much memory a graph needs in ONNX Runtime, measured in a process of its own."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 import tempfile

@@ -1,7 +1,5 @@
 """Distances between two sets of pictures by their features: Fréchet (FID) and kernel (KID)."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path

@@ -15,8 +15,6 @@ before it is compared. A network that leaves the photo as it is has 1.6 levels u
 (σ·√(2/π)), none under the step, and under the pan what resampling does to its lines; so compare a
 student with its teacher and with the photo."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import numpy as np

@@ -1,7 +1,5 @@
 """What a metric of the user's own is: a figure of every picture."""
 
-from __future__ import annotations
-
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from functools import partial

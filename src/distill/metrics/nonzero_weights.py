@@ -1,7 +1,5 @@
 """Shares of nonzero, dead and subnormal weights, of a network whose BatchNorm is folded."""
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 import torch

@@ -1,7 +1,5 @@
 """One value per picture: PSNR, SSIM, LPIPS and of mattes to another one; patterns in itself."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

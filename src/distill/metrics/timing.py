@@ -1,7 +1,5 @@
 """Run times of one network or of several in turn, and the machine that they were taken on."""
 
-from __future__ import annotations
-
 import os
 import platform
 import time

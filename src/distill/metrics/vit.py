@@ -4,8 +4,6 @@ The same blocks, pre-norm attention and a perceptron; their sizes are those of t
 after the papers; with the same weights they equal the implementations of transformers.
 """
 
-from __future__ import annotations
-
 from collections import OrderedDict
 from collections.abc import Mapping
 

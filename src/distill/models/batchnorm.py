@@ -1,7 +1,5 @@
 """BatchNorm: folded into the convolutions before it, and back; its statistics kept or measured."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from copy import deepcopy

@@ -1,7 +1,5 @@
 """Networks from their nodes: students, and teachers with their weights."""
 
-from __future__ import annotations
-
 from math import lcm
 from typing import Literal
 

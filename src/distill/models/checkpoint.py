@@ -1,7 +1,5 @@
 """The network of a trained run, read from its checkpoint as tensors and plain values."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import torch

@@ -1,7 +1,5 @@
 """The colours that stand for a picture: centres of k-means (Lloyd 1982)."""
 
-from __future__ import annotations
-
 import torch
 import torch.nn.functional as F
 from torch import Tensor

@@ -5,8 +5,6 @@ from them again. The metadata has one key, `distill`: JSON of plain values, with
 machine that trained. Such a file needs no run's folder, and reading it runs no code of it.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress

@@ -17,8 +17,6 @@ Kill it any time: run it again to resume.
 Everything, with its value: python -m distill.prepare --cfg job
 """
 
-from __future__ import annotations
-
 from distill.config.command import command
 from distill.config.extension import added_settings
 from distill.config.settings.training import Prepare

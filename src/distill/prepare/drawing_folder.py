@@ -4,8 +4,6 @@ A photo `sub/anna.jpg` below its folder has the drawing `sub/anna`, of any suffi
 folders of photos each has a folder of its own name among the drawings, or all share one.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from pathlib import Path
 

@@ -3,8 +3,6 @@
 Or on none: drop=FILE lists pictures to leave out, see data.dropped.
 """
 
-from __future__ import annotations
-
 import warnings
 from ast import literal_eval
 from collections import defaultdict, deque

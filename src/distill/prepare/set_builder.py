@@ -6,8 +6,6 @@
 The pairs lie as the set's `PairStore` has it.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass

@@ -4,8 +4,6 @@ A teacher that shifts its output, or stylizes a mirrored photo differently from 
 picture, teaches a student contradictions: what it learns from them are blurred lines.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass

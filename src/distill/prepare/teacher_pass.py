@@ -3,8 +3,6 @@
 ROOT/drawings.json    SHA-256 of the drawing's file, by the photo's key
 """
 
-from __future__ import annotations
-
 import json
 import os
 from collections.abc import Iterator, Sequence

@@ -4,8 +4,6 @@ A size is the long side in pixels. The sides keep the photo's proportions, each 
 multiple of 32, which students need, and at least 64.
 """
 
-from __future__ import annotations
-
 import hashlib
 import io
 from collections.abc import Mapping, Sequence

@@ -1,5 +1,6 @@
 """A student by itself, with what its file says of it."""
 
+# As text: a library that subclasses are of would build what the constructor's annotations name.
 from __future__ import annotations
 
 import json

@@ -6,8 +6,6 @@ RUN/measured.yaml  lr_finder.png    with lr=auto or loss.balance=true
 RUN/export/  eval/    written by distill.export and distill.eval_fid
 """
 
-from __future__ import annotations
-
 import csv
 import math
 import os

@@ -28,8 +28,6 @@ A file that cannot be read is skipped with a line; then the exit status is 1.
 Everything, with its value: python -m distill.stylize --cfg job
 """
 
-from __future__ import annotations
-
 from distill.config.command import command
 from distill.config.settings.commands import Stylize
 

@@ -4,8 +4,6 @@ A few nodes before and behind such a graph make it one from float32 (1, 3, heigh
 [0, 1], to the same: everything after it knows one convention.
 """
 
-from __future__ import annotations
-
 import json
 from contextlib import suppress
 from importlib.util import find_spec

@@ -6,8 +6,6 @@ at the small size. The functions change slowly, so they can be enlarged where th
 applied to the full photo they bring its edges along.
 """
 
-from __future__ import annotations
-
 import numpy as np
 from PIL import Image
 

@@ -1,7 +1,5 @@
 """A student in ONNX Runtime, for pictures of any size, and which provider runs it."""
 
-from __future__ import annotations
-
 from functools import cached_property
 from typing import Protocol
 

@@ -1,8 +1,6 @@
 """Faces, people or the background alone, and weaker: by the arithmetic of the page's part_mask.ts
 and face_oval.ts."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from functools import cache
 

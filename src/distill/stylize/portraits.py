@@ -3,8 +3,6 @@
 Detect, extend the box, crop, stylise, patch back: as the paper's authors did for a filter on faces.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from typing import Literal, NamedTuple
 

@@ -4,8 +4,6 @@ An output pixel of a convolutional network depends on inputs within its receptiv
 a tile overlaps its neighbours by that much, its output there is that of the whole picture: the
 tiles are equal where they meet, and the blend across only hides what a wider network leaves."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from itertools import pairwise
 from typing import Literal

@@ -1,7 +1,5 @@
 """A student as Python calls it: pictures in, pictures out."""
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Sequence
 from dataclasses import asdict, replace

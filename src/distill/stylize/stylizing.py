@@ -1,7 +1,5 @@
 """The steps of distill.stylize: which student is taken, every file in turn, and the count."""
 
-from __future__ import annotations
-
 import json
 import os
 import sys

@@ -1,7 +1,5 @@
 """The teacher that `distill.stylize compare=true` puts beside its student, in PyTorch."""
 
-from __future__ import annotations
-
 import sys
 
 import numpy as np

@@ -18,8 +18,6 @@ runs/sweep-NAME/, with a summary of all at the end.
 Everything, with its value: python -m distill.train --cfg job
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The messages at the end of a training: figures, files, and the next command."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping
 from pathlib import Path

@@ -1,7 +1,5 @@
 """What labelling and training so many pictures would cost here, by a minute's measurement."""
 
-from __future__ import annotations
-
 import resource
 import sys
 import time

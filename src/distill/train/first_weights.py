@@ -1,7 +1,5 @@
 """The student as a run begins: new, or by init=… with the weights of one that was trained."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
 import torch

@@ -5,8 +5,6 @@ Labelling, measuring and the run's folder are one process's work. Lightning's ow
 from the start.
 """
 
-from __future__ import annotations
-
 import os
 import sys
 from collections.abc import Callable, Iterator

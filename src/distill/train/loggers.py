@@ -3,8 +3,6 @@
 The external ones are named in RUN/loggers.yaml, so that a resumed run resumes in theirs too.
 """
 
-from __future__ import annotations
-
 import logging
 import os
 from collections.abc import Mapping, Sequence

@@ -1,7 +1,5 @@
 """The training of each recipe, by the `recipe` in the settings of distill.train."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext
 from pathlib import Path

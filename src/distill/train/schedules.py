@@ -4,8 +4,6 @@ A schedule is given as Lightning takes it. `total_steps` is the run's length in 
 `val_every` the batches between validations.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Iterable
 from contextlib import nullcontext

@@ -1,7 +1,5 @@
 """recipe=distill, step by step: from checked settings to a trained student."""
 
-from __future__ import annotations
-
 import os
 import shutil
 from collections.abc import Sequence

@@ -1,7 +1,5 @@
 """Lightning's trainer with this project's callbacks, writing into a run's folder."""
 
-from __future__ import annotations
-
 import logging
 import warnings
 from collections.abc import Iterator, Sequence

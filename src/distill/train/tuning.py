@@ -1,7 +1,5 @@
 """What is measured before the first step of a run: loss terms' scales and the learning rate."""
 
-from __future__ import annotations
-
 import tempfile
 from collections.abc import Sequence
 from copy import deepcopy

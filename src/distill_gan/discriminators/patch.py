@@ -1,7 +1,5 @@
 """PatchGAN (Isola et al. 2017): is each patch of 70×70 pixels real?"""
 
-from __future__ import annotations
-
 from itertools import pairwise
 from typing import Literal
 

@@ -1,7 +1,5 @@
 """The residual generator of CycleGAN (Zhu et al. 2017), after Johnson et al. 2016."""
 
-from __future__ import annotations
-
 from torch import Tensor, nn
 
 from distill.core.errors import DistillError

@@ -4,8 +4,6 @@ Width factors and separable convolutions follow "Training a Tiny Pix2Pix GAN for
 factor for the encoder, one for the decoder, nearest-neighbour upsampling before each convolution.
 """
 
-from __future__ import annotations
-
 from itertools import pairwise
 from typing import Literal
 

@@ -1,7 +1,5 @@
 """Remote shards on this machine's disk, as many as fit into a limit, the least recently used go."""
 
-from __future__ import annotations
-
 import os
 import threading
 from collections import deque

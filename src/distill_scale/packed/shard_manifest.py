@@ -1,7 +1,5 @@
 """What a set of shards says of itself: dataset.json, written last."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field

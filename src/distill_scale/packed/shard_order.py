@@ -1,7 +1,5 @@
 """In which order training reads the pairs of shards: shard by shard, and mixed all the same."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Writing shards: one is published whole, then its part of the index, which makes it one."""
 
-from __future__ import annotations
-
 import hashlib
 import zlib
 from ast import literal_eval

@@ -4,8 +4,6 @@ Of lossless shards the pixels are those of the set they were made of. Resumable:
 whole is left alone, and dataset.json comes last.
 """
 
-from __future__ import annotations
-
 import hashlib
 from collections import Counter
 from collections.abc import Sequence

@@ -18,8 +18,6 @@ Needs pip install 'distill[shards]'.
 Everything, with its value: python -m distill.shards --cfg job
 """
 
-from __future__ import annotations
-
 from distill.config.command import command
 from distill_scale.settings import ShardSettings
 

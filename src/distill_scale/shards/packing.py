@@ -5,8 +5,6 @@ names, so that each is a fair sample of its folder. It is published whole, then 
 index, which says what it was made of; one that is there and was made of the same is left alone.
 """
 
-from __future__ import annotations
-
 import hashlib
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext

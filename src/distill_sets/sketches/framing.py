@@ -1,7 +1,5 @@
 """A face's points, and the square around it that is cut out of a photo, its eyes level."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass

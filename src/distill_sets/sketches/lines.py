@@ -1,7 +1,5 @@
 """The lines of an outline: edges by Canny or by HED, a network, and what a pen makes of them."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 

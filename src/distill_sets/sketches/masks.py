@@ -1,7 +1,5 @@
 """What of a picture is the subject: a saliency network's answer, a folder of masks, or alpha."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Sequence
 from functools import cached_property

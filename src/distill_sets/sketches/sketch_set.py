@@ -5,8 +5,6 @@ ROOT/val/…, ROOT/test/…                         the same
 ROOT/preview.png        every step of some      the other files: see set_builder
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
 from functools import partial

@@ -1,7 +1,5 @@
 """One photo to an outline and a picture, step by step."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from copy import deepcopy
 from dataclasses import dataclass

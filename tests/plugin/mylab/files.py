@@ -1,7 +1,5 @@
 """An export format, a device, an engine, a callback and a logger."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """A loss term and a metric."""
 
-from __future__ import annotations
-
 from torch import Tensor
 
 from distill.losses.term import LossTerm

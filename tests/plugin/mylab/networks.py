@@ -1,7 +1,5 @@
 """A decoder, an encoder, a head and a teacher."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import torch

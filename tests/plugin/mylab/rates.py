@@ -1,7 +1,5 @@
 """An optimizer and a schedule."""
 
-from __future__ import annotations
-
 from torch.optim import SGD, Optimizer
 from torch.optim.lr_scheduler import LambdaLR
 

@@ -1,7 +1,5 @@
 """A recipe: a generator learns from pairs by L1 alone."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar

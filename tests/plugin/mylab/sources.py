@@ -1,7 +1,5 @@
 """A source of pictures: pairs in a folder, of which it notes how many there are."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

@@ -3,8 +3,6 @@
 A setting with a default here has it since runs from before it have none.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 from typing import Annotated, Any, ClassVar, Literal
 

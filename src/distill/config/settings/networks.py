@@ -1,7 +1,5 @@
 """What builds a network of distill: of a run's settings, and in the file of an exported network."""
 
-from __future__ import annotations
-
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import Annotated, Any, Literal

@@ -5,8 +5,6 @@ Its front matter is what the Hub reads; a sheet of sample pairs lies beside it. 
 machine is in it.
 """
 
-from __future__ import annotations
-
 import json
 import re
 from collections import Counter

@@ -5,8 +5,6 @@ All remember the same of themselves, in the set's own files; they differ in how 
 and in what one types to use them, which is the card's section `Files`.
 """
 
-from __future__ import annotations
-
 from abc import ABC, abstractmethod
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from itertools import product

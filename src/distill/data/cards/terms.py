@@ -1,7 +1,5 @@
 """What cards say of licences: in words, and in the front matter that the Hub reads."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import Any
 

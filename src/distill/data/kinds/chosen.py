@@ -1,7 +1,5 @@
 """The source that settings choose by `data.kind`, and where the set of a run lies."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping
 from dataclasses import replace

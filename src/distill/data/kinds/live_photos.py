@@ -1,7 +1,5 @@
 """data=photos: labelled on the fly, in every training step."""
 
-from __future__ import annotations
-
 from typing import Any, ClassVar
 
 from distill.core.errors import DistillError

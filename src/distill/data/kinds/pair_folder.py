@@ -1,7 +1,5 @@
 """A folder of pairs: data=pairs, sizes and demo, and what a DataLoader of one's own stands for."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, ClassVar

@@ -1,7 +1,5 @@
 """What every source of pictures says of itself, and what sources have in common."""
 
-from __future__ import annotations
-
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass

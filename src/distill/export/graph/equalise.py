@@ -8,8 +8,6 @@ what a full second one's inputs gain in range its weights lose, so there a power
 in SmoothQuant (Xiao et al. 2022). Ranges are measured on photos.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import dataclass
 

@@ -13,8 +13,6 @@ any          no gate: a teacher for servers and pages, whatever it is made of
 Those of plug-ins, under `operators` in plugin.yaml, are strict and what they list besides.
 """
 
-from __future__ import annotations
-
 from typing import Annotated
 
 import onnx

@@ -1,7 +1,5 @@
 """A network and its traced graph in plain operators, without changing the output."""
 
-from __future__ import annotations
-
 from copy import deepcopy
 from typing import TypeGuard
 

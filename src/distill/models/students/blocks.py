@@ -1,7 +1,5 @@
 """Building blocks of decoders; all of them export into the strict operator set."""
 
-from __future__ import annotations
-
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn

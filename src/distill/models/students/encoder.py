@@ -1,7 +1,5 @@
 """The student's encoder: MobileNetV2 (Sandler et al. 2018) up to block 16, with ReLU for ReLU6."""
 
-from __future__ import annotations
-
 import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass

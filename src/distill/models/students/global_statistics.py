@@ -7,8 +7,6 @@ thumbnail of the whole picture, scale and shift the decoder's sums channel by ch
 et al. 2018, conditioned on the picture itself).
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 
 import torch

@@ -6,8 +6,6 @@ has, or whether a line covers it. Logits are multiplied by `sharpness`, which is
 training: the larger, the narrower the borders.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping, Sequence
 

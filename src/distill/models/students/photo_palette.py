@@ -5,8 +5,6 @@ that they train with the network and run on phones. A small network first moves 
 tones of the whole thumbnail, to where a teacher compares them; another one prints the centres.
 """
 
-from __future__ import annotations
-
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn

@@ -1,7 +1,5 @@
 """The student, an encoder's features through a decoder; distilled, or trained as a generator."""
 
-from __future__ import annotations
-
 import torch
 from torch import Tensor, nn
 

@@ -5,8 +5,6 @@ The port (bryandlee/animegan2-pytorch) normalises with GroupNorm over one group,
 per-channel InstanceNorm destroys the picture (10 to 13 dB); the exact swap is `WholeNorm`.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from copy import copy
 from pathlib import Path

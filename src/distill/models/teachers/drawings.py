@@ -1,7 +1,5 @@
 """Drawings that are there already as a teacher: an artist's, or another tool's."""
 
-from __future__ import annotations
-
 import os
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Any image-to-image ONNX file as a teacher, through ONNX Runtime."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Literal

@@ -1,7 +1,5 @@
 """Any Python callable as a teacher: teacher.call=package.module:function."""
 
-from __future__ import annotations
-
 import ast
 import hashlib
 import importlib

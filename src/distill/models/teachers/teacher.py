@@ -1,7 +1,5 @@
 """What every teacher is: a frozen image-to-image network with a fingerprint."""
 
-from __future__ import annotations
-
 import hashlib
 import math
 from collections.abc import Mapping

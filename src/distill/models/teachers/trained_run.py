@@ -1,7 +1,5 @@
 """A trained run as a teacher: a student, or another recipe's generator."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import asdict
 from pathlib import Path

@@ -1,7 +1,5 @@
 """`unchanged`: the photo itself, of students that learn by what a photo shows."""
 
-from __future__ import annotations
-
 from torch import Tensor
 
 from distill.models.teachers.teacher import Teacher

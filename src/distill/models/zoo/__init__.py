@@ -4,8 +4,6 @@ One that is told the whole picture takes (1, 3, H, W) of any size that divides b
 of (1, 3, 256, 256) beside it, NAME-256.onnx; the others name that size themselves.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping
 from pathlib import Path

@@ -1,7 +1,5 @@
 """last.ckpt and the one before it, from which a run resumes exactly; Ctrl-C and SIGTERM."""
 
-from __future__ import annotations
-
 import io
 import os
 import shutil

@@ -1,7 +1,5 @@
 """What a run shows of itself: metrics.csv, grids of samples, one progress bar."""
 
-from __future__ import annotations
-
 import csv
 import time
 from pathlib import Path

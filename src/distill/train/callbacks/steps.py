@@ -1,7 +1,5 @@
 """What watches single steps: threads, a loss that is no number, a validation after the last."""
 
-from __future__ import annotations
-
 import math
 import time
 from typing import Any

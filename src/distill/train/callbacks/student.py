@@ -1,7 +1,5 @@
 """What goes along with the training of a student: its average, its health, late loss terms."""
 
-from __future__ import annotations
-
 from copy import deepcopy
 from typing import Any
 

@@ -1,7 +1,5 @@
 """`detail`: features at low resolution, and an output that starts from the photo's own pixels."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 
 import torch

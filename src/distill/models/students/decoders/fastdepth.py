@@ -1,7 +1,5 @@
 """`fastdepth`: depthwise-separable 5×5 modules at low resolution (Wofk et al. 2019)."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from itertools import pairwise
 

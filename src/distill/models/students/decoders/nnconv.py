@@ -1,7 +1,5 @@
 """`nnconv`: the paper's released network, plain 3×3 convolutions between nearest ×2 steps."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from torch import Tensor, nn

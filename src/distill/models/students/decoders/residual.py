@@ -1,7 +1,5 @@
 """`residual`: adds to the photo, so that its output is a picture after a minute of training."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from itertools import pairwise
 
