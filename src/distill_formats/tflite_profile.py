@@ -33,7 +33,7 @@ FREE = Cause(
     "export one size: exporter.size=[HEIGHT,WIDTH] without exporter.dynamic",
     "note",
 )
-UNTOLD = Cause(
+NO_METADATA = Cause(
     "tools that make code of a file do not know its range, colours and licence",
     'Google AI Edge, "Adding metadata to LiteRT models" (read 2026-11)',
     "distill.export writes it",
@@ -75,15 +75,15 @@ def free(graph: Graph) -> Iterator[Finding]:
             yield FREE.at(None, f"input of no fixed size: {tensor.dims}", tensor.name)
 
 
-def untold(graph: Graph) -> Iterator[Finding]:
+def without_metadata(graph: Graph) -> Iterator[Finding]:
     if "TFLITE_METADATA" not in graph.about:
-        yield UNTOLD.at(None, "no metadata", "file")
+        yield NO_METADATA.at(None, "no metadata", "file")
 
 
 PROFILE = Profile(
     "tflite",
     "LiteRT (TensorFlow Lite) on phones",
-    (interpreter_errors, custom, shared.in_memory, beside, free, untold),
+    (interpreter_errors, custom, shared.in_memory, beside, free, without_metadata),
     form=".tflite",
     reader=read_tflite,
 )

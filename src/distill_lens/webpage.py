@@ -29,7 +29,7 @@ def find() -> Path:
     Raises DistillError where there is neither a page nor what it takes to build one.
     """
     if not (SOURCES / "package.json").is_file():  # installed from a wheel
-        return _there(
+        return _built_page(
             "this installation came without its page: install distill from a wheel, or from a "
             "checkout with pip install -e ., which builds it with npm (Node.js 20 or later)"
         )
@@ -38,7 +38,7 @@ def find() -> Path:
         return PAGE
     npm = shutil.which("npm")
     if npm is None:
-        page = _there(f"the page is not built yet, and npm is not here to build it: {NODE}")
+        page = _built_page(f"the page is not built yet, and npm is not here to build it: {NODE}")
         print(f"warning: the page is older than {SOURCES}, and npm is not here", file=sys.stderr)
         return page
     with FileLock(PAGE.with_name(f".{PAGE.name}.lock")):  # tests build from several processes
@@ -113,7 +113,7 @@ def _stamp() -> str:
     return path.read_text().strip() if path.is_file() else ""
 
 
-def _there(otherwise: str) -> Path:
+def _built_page(otherwise: str) -> Path:
     if not (PAGE / "index.html").is_file():
         raise DistillError(otherwise)
     return PAGE

@@ -47,7 +47,7 @@ class Address:
         protocol, rest = _parts(self.text)
         self.local = Path(rest) if protocol in _LOCAL else None
         if self.local is None:
-            with self._told():
+            with self._problems():
                 self._fs()  # what is missing to read it is said at once
 
     def __str__(self) -> str:
@@ -62,7 +62,7 @@ class Address:
         """All of a file."""
         if self.local is not None:
             return (self.local / path).read_bytes()
-        with self._told():
+        with self._problems():
             return self._fs().cat_file(self._at(path))
 
     def read_range(self, path: str, start: int, size: int) -> bytes:
@@ -71,12 +71,12 @@ class Address:
             with (self.local / path).open("rb") as stream:
                 stream.seek(start)
                 return stream.read(size)
-        with self._told():
+        with self._problems():
             return self._fs().cat_file(self._at(path), start=start, end=start + size)
 
     def copy_to(self, path: str, target: Path) -> None:
         """Copy a file to a local one."""
-        with self._told():
+        with self._problems():
             self._fs().get_file(self._at(path), str(target))
 
     def write(self, path: str, content: bytes | memoryview) -> None:
@@ -84,7 +84,7 @@ class Address:
         if self.local is not None:
             write_whole(self.local / path, content)
             return
-        with self._told():
+        with self._problems():
             fs = self._fs()
             if not _BUCKETS.intersection(fs.protocol):
                 fs.makedirs(os.path.dirname(self._at(path)), exist_ok=True)
@@ -101,7 +101,7 @@ class Address:
         with suppress(*_NOT_THERE):
             if self.local is not None:
                 return (self.local / path).stat().st_size
-            with self._told():
+            with self._problems():
                 return self._fs().size(self._at(path))
         return None
 
@@ -110,7 +110,7 @@ class Address:
         with suppress(*_NOT_THERE):
             if self.local is not None:
                 return {each.name for each in (self.local / folder).iterdir() if each.is_file()}
-            with self._told():
+            with self._problems():
                 fs = self._fs()
                 fs.invalidate_cache()  # another process may have written meanwhile
                 listed = fs.ls(self._at(folder), detail=True)
@@ -122,7 +122,7 @@ class Address:
         with suppress(*_NOT_THERE):
             if self.local is not None:
                 return self.local.is_dir()
-            with self._told():
+            with self._problems():
                 fs, root = self._root()
                 fs.invalidate_cache()
                 return fs.exists(root)
@@ -131,7 +131,7 @@ class Address:
     def find(self) -> dict[str, dict[str, Any]]:
         """Every file below an address that is no local folder, by its path from there: what the
         store says of it. None where there is no such folder."""
-        with suppress(*_NOT_THERE), self._told():
+        with suppress(*_NOT_THERE), self._problems():
             fs, root = self._root()
             fs.invalidate_cache()
             try:
@@ -152,7 +152,7 @@ class Address:
         if self.local is not None:
             (self.local / path).unlink(missing_ok=True)
         elif self.size(path) is not None:
-            with self._told():
+            with self._problems():
                 self._fs().rm_file(self._at(path))
 
     def clear(self) -> None:
@@ -178,7 +178,7 @@ class Address:
         return fs, root.rstrip("/")
 
     @contextmanager
-    def _told(self) -> Iterator[None]:
+    def _problems(self) -> Iterator[None]:
         try:
             yield
         except (*_NOT_THERE, DistillError):

@@ -342,12 +342,12 @@ def _pairs_of(folder: Path, style: str | None, two: Two | None, alone: list[str]
     """The pairs of `two` folders, or those that stand side by side in the pictures of `folder`."""
     if two:
         photos, targets = two
-        names, others = (_pictures(each, told=True) for each in two)
+        names, others = (_pictures(each, verbose=True) for each in two)
         matched, *rest = match(names, others, f"{targets}: ")
         pairs = Pairs(matched, photos, targets)
         alone += [os.path.join(d, name) for d, left in zip(two, rest, strict=True) for name in left]
     else:
-        pairs = Pairs(((name, "") for name in _pictures(folder, told=True)), folder)
+        pairs = Pairs(((name, "") for name in _pictures(folder, verbose=True)), folder)
     if not pairs:
         names = ["photo/ + stylized/", "A/ + B/", *([f"faces/ + {style}/"] if style else [])]
         if style == "faces":
@@ -370,12 +370,12 @@ def _two_folders(folder: Path, style: str | None) -> Two | None:
     return None
 
 
-def _pictures(folder: Path, told: bool = False) -> list[str]:
-    """Names of picture files, in order; with `told` it prints how many there are of other kinds."""
+def _pictures(folder: Path, verbose: bool = False) -> list[str]:
+    """Names of picture files, in order; `verbose` prints how many of other kinds there are."""
     # scandir asks the disk nothing more about a plain file.
     with os.scandir(folder) as entries:  # not macOS's ._NAME
         there = [entry for entry in entries if not entry.name.startswith(".")]
-        if told and (others := left_out(entry.name for entry in there)):
+        if verbose and (others := left_out(entry.name for entry in there)):
             print(f"{folder}: {others}")
         return sorted(
             entry.name

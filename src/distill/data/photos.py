@@ -79,7 +79,7 @@ class Photo:
 
 
 def find_photos(
-    folder: Path | Address, key: str = "photos=", listing: Listing = "auto", told: bool = True
+    folder: Path | Address, key: str = "photos=", listing: Listing = "auto", verbose: bool = True
 ) -> list[Photo]:
     """Every picture file below a folder or an address, sorted by name; links to folders are not
     followed.
@@ -98,7 +98,7 @@ def find_photos(
     others = decode.left_out(path.name for path in files)
     if not pictures:
         raise _none_in(folder, there, key, others)
-    if others and told:
+    if others and verbose:
         print(f"{folder}: {others}")
     return [Photo(path, path.relative_to(folder).as_posix()) for path in pictures]
 
@@ -166,7 +166,7 @@ def check_folders(train: Sequence[Path | Address], val: Sequence[Path | Address]
     _check_different([*train, *val])
     for folder, key in [*((f, "photos=") for f in train), *((f, "val_photos=") for f in val)]:
         if not isinstance(folder, Address):
-            find_photos(folder, key, told=False)
+            find_photos(folder, key, verbose=False)
         elif not folder.is_there():
             raise _none_in(folder, False, key)
 

@@ -69,7 +69,7 @@ def carry_card(source: Path | Address, target: Path | Address) -> None:
     manifest of distill.prepare, and of a card without the section `Files`, none is made.
     """
     before = form_at(source)
-    if not before.made:
+    if not before.recipe:
         return
     try:
         text = before.root.read(CARD).decode()
@@ -101,7 +101,7 @@ def _moved(head: re.Match[str], form: SetFormat) -> str:
 
 def set_card(settings: Prepare, form: SetFormat) -> str:
     """The card as Markdown. Raises DistillError where no whole set lies there."""
-    recipe, counts = form.made, counts_at(form.said)
+    recipe, counts = form.recipe, counts_at(form.folder)
     if not recipe or counts is None:
         raise DistillError(f"{form}: no complete set of distill.prepare; run it to its end first")
     sketches = form.of_sketches
@@ -113,13 +113,13 @@ def set_card(settings: Prepare, form: SetFormat) -> str:
             f"squares of {sizes} (`NAME.png`) and whole photos with long sides of "
             f"{', '.join(map(str, recipe['sizes']))} pixels (`NAME-sSIZE.png`)"
         )
-    terms = Terms(kept_terms(form.said))
+    terms = Terms(kept_terms(form.folder))
     if (there := form.root.local) is not None:
         terms = set_with_takedown(terms, there).published(str(form), settings.takedown.accept)
     if sketches:
         checks = {key: one_line(recipe[key]) for key in sorted(recipe) if key.startswith("sketch.")}
     else:
-        checks = _taught(style, recipe, form.said)
+        checks = _taught(style, recipe, form.folder)
     parts = [
         front_matter(_head(terms, name, counts, form)) + f"\n# {one_line(name)}",
         f"![sample pairs]({SHEET})",
@@ -130,7 +130,7 @@ def set_card(settings: Prepare, form: SetFormat) -> str:
         FILES,
         form.files(),
         "## Sources",
-        _list(_sources(settings.card.source, form.said, counts)),
+        _list(_sources(settings.card.source, form.folder, counts)),
         "## Terms",
         terms_section(terms, "the set"),
         INHERITED,

@@ -32,14 +32,14 @@ Two = tuple[Image.Image, Image.Image]
 
 
 class SetFormat(ABC):
-    """A set where it lies. `said` is the folder of its own files: dataset.json, photos.tsv."""
+    """A set where it lies. `folder` is that of its own files: dataset.json, photos.tsv."""
 
     kind: ClassVar[str]  # what data= of distill.train is for it
     kept: ClassVar = ""  # where its own files lie below it, as in `set/`
     beside: ClassVar[tuple[str, ...]] = ()  # further files that are published
 
-    def __init__(self, root: Address, said: Path) -> None:
-        self.root, self.said = root, said
+    def __init__(self, root: Address, folder: Path) -> None:
+        self.root, self.folder = root, folder
 
     @classmethod
     @abstractmethod
@@ -87,23 +87,23 @@ class SetFormat(ABC):
         before others."""
 
     @property
-    def made(self) -> Mapping[str, Any]:
+    def recipe(self) -> Mapping[str, Any]:
         """Its manifest; empty where no set of distill.prepare lies."""
-        return manifest_at(self.said) or {}
+        return manifest_at(self.folder) or {}
 
     @property
     def of_sketches(self) -> bool:
-        return "teacher" not in self.made
+        return "teacher" not in self.recipe
 
     def use(self, extras: str, words: str, *more: str) -> str:
         """The lines that somebody else types, and what the sums are for."""
         if self.of_sketches:
-            learnt = f"recipe={self.made['recipe']}" if "recipe" in self.made else "style=own"
+            learnt = f"recipe={self.recipe['recipe']}" if "recipe" in self.recipe else "style=own"
         else:  # somebody else has no style of this one's own name
-            style, side = str(self.made["style"]), self.made["size"]
+            style, side = str(self.recipe["style"]), self.recipe["size"]
             learnt = f"style={style if style in groups.choices('style') else 'own'}"
             learnt += "" if side == SIDE else f" style.resolution={side}"
-            if sizes := ",".join(map(str, self.made["sizes"])):
+            if sizes := ",".join(map(str, self.recipe["sizes"])):
                 learnt += f" data.sizes=[{sizes}] data.crop_size={side}"
                 learnt += " global_statistics=thumbnail"
         lines = [
@@ -140,19 +140,19 @@ class FolderFormat(SetFormat):
 
     @property
     def complete(self) -> bool:
-        return self.said.is_dir() and is_complete(self.said)
+        return self.folder.is_dir() and is_complete(self.folder)
 
     def published(self, scratch: Path) -> dict[str, Path]:
         """Without pairs that lack a side, and with the layers of lines beside them."""
         files: dict[str, Path] = {}
         for side, folders in product(SIDES, PAIR_FOLDERS):
-            names = set.intersection(*(png_names(self.said, side, folder) for folder in folders))
+            names = set.intersection(*(png_names(self.folder, side, folder) for folder in folders))
             names_of = dict.fromkeys(folders, names)
             if folders == TEACHER_FOLDERS:
-                names_of[LAYER_FOLDER] = names & png_names(self.said, side, LAYER_FOLDER)
+                names_of[LAYER_FOLDER] = names & png_names(self.folder, side, LAYER_FOLDER)
             for folder, files_of in names_of.items():
                 places = (f"{side}/{folder}/{name}" for name in sorted(files_of))
-                files |= {place: self.said / place for place in places}
+                files |= {place: self.folder / place for place in places}
         return files
 
     def pattern(self, side: Side) -> str:
@@ -168,10 +168,12 @@ class FolderFormat(SetFormat):
     def samples(self, count: int) -> Iterator[Two]:
         first, second = self.folders
         for side in reversed(SIDES):
-            names = sorted(png_names(self.said, side, first) & png_names(self.said, side, second))
+            names = sorted(
+                png_names(self.folder, side, first) & png_names(self.folder, side, second)
+            )
             plain = [name for name in names if name == f"{pair_of(name)}.png"] or names
             for at in spread(range(len(plain)), count):
-                place = self.said / side
+                place = self.folder / side
                 yield Image.open(place / first / plain[at]), Image.open(place / second / plain[at])
             if plain:
                 return
