@@ -27,7 +27,7 @@ export const german: Strings = {
     noFile: "der Browser konnte keine Datei daraus machen",
     incomplete: (why) => `Die Dateien der Seite sind nicht vollständig: ${why}`,
   },
-  styles: { comic: "Comic", crayons: "Buntstift", dawn: "Morgenrot", evening: "Abend", ink: "Tusche", neon: "Neon", pencil: "Bleistift", screenprint: "Siebdruck", swirl: "Wirbel", toon: "Trickfilm", oil: "Öl", watercolour: "Aquarell", poster: "Plakat", "hayao-small": "Hayao klein" },
+  styles: { comic: "Comic", crayons: "Buntstift", dawn: "Morgenrot", evening: "Abend", glass: "Buntglas", ink: "Tusche", neon: "Neon", pencil: "Bleistift", screenprint: "Siebdruck", swirl: "Wirbel", toon: "Trickfilm", woodcut: "Holzschnitt", oil: "Öl", watercolour: "Aquarell", poster: "Plakat", "hayao-small": "Hayao klein" },
   licences: {
     "commercial use allowed": "kommerzielle Nutzung erlaubt", "commercial use not allowed": "kommerzielle Nutzung nicht erlaubt",
     "commercial use unknown": "kommerzielle Nutzung ungeklärt", "as this project": "wie dieses Projekt", "and freer": "und freier",

@@ -27,7 +27,7 @@ export const spanish: Strings = {
     noFile: "el navegador no pudo hacer un archivo",
     incomplete: (why) => `Los archivos de la página no están completos: ${why}`,
   },
-  styles: { comic: "Cómic", crayons: "Ceras", dawn: "Amanecer", evening: "Atardecer", ink: "Tinta", neon: "Neón", pencil: "Lápiz", screenprint: "Serigrafía", swirl: "Remolino", toon: "Dibujos", oil: "Óleo", watercolour: "Acuarela", poster: "Cartel", "hayao-small": "Hayao pequeño" },
+  styles: { comic: "Cómic", crayons: "Ceras", dawn: "Amanecer", evening: "Atardecer", glass: "Vidriera", ink: "Tinta", neon: "Neón", pencil: "Lápiz", screenprint: "Serigrafía", swirl: "Remolino", toon: "Dibujos", woodcut: "Xilografía", oil: "Óleo", watercolour: "Acuarela", poster: "Cartel", "hayao-small": "Hayao pequeño" },
   licences: {
     "commercial use allowed": "uso comercial permitido", "commercial use not allowed": "uso comercial no permitido",
     "commercial use unknown": "uso comercial sin aclarar", "as this project": "como este proyecto", "and freer": "y más libres",

@@ -28,7 +28,7 @@ export const french: Strings = {
     noFile: "le navigateur n'a pas pu en faire un fichier",
     incomplete: (why) => `Les fichiers de la page ne sont pas complets : ${why}`,
   },
-  styles: { comic: "Bande dessinée", crayons: "Crayons de couleur", dawn: "Aurore", evening: "Soir", ink: "Encre", neon: "Néon", pencil: "Crayon", screenprint: "Sérigraphie", swirl: "Tourbillon", toon: "Dessin animé", oil: "Huile", watercolour: "Aquarelle", poster: "Affiche", "hayao-small": "Hayao petit" },
+  styles: { comic: "Bande dessinée", crayons: "Crayons de couleur", dawn: "Aurore", evening: "Soir", glass: "Vitrail", ink: "Encre", neon: "Néon", pencil: "Crayon", screenprint: "Sérigraphie", swirl: "Tourbillon", toon: "Dessin animé", woodcut: "Gravure sur bois", oil: "Huile", watercolour: "Aquarelle", poster: "Affiche", "hayao-small": "Hayao petit" },
   licences: {
     "commercial use allowed": "usage commercial permis", "commercial use not allowed": "usage commercial interdit",
     "commercial use unknown": "usage commercial non précisé", "as this project": "comme ce projet", "and freer": "et plus libres",

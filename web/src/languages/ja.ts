@@ -27,7 +27,7 @@ export const japanese: Strings = {
     noFile: "ブラウザーがファイルを作れませんでした",
     incomplete: (why) => `ページのファイルが揃っていません：${why}`,
   },
-  styles: { comic: "コミック", crayons: "クレヨン", dawn: "夜明け", evening: "夕暮れ", ink: "墨", neon: "ネオン", pencil: "鉛筆", screenprint: "シルクスクリーン", swirl: "渦", toon: "アニメ", oil: "油彩", watercolour: "水彩", poster: "ポスター", hayao: "ハヤオ", "hayao-small": "ハヤオ（小）", whitebox: "ホワイトボックス" },
+  styles: { comic: "コミック", crayons: "クレヨン", dawn: "夜明け", evening: "夕暮れ", glass: "ステンドグラス", ink: "墨", neon: "ネオン", pencil: "鉛筆", screenprint: "シルクスクリーン", swirl: "渦", toon: "アニメ", woodcut: "木版画", oil: "油彩", watercolour: "水彩", poster: "ポスター", hayao: "ハヤオ", "hayao-small": "ハヤオ（小）", whitebox: "ホワイトボックス" },
   licences: {
     "commercial use allowed": "商用利用可", "commercial use not allowed": "商用利用不可", "commercial use unknown": "商用利用の可否は不明", "as this project": "このプロジェクトと同じ",
     "and freer": "より自由なものを含む", "public domain": "パブリックドメイン", "by photo": "写真による", "free for academic and non-commercial use only": "学術・非商用利用に限り無料",

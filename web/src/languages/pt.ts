@@ -28,7 +28,7 @@ export const portuguese: Strings = {
     noFile: "o navegador não conseguiu fazer um arquivo disso",
     incomplete: (why) => `Os arquivos da página não estão completos: ${why}`,
   },
-  styles: { comic: "Quadrinhos", crayons: "Lápis de cor", dawn: "Aurora", evening: "Entardecer", ink: "Nanquim", neon: "Néon", pencil: "Lápis", screenprint: "Serigrafia", swirl: "Redemoinho", toon: "Desenho animado", oil: "Óleo", watercolour: "Aquarela", poster: "Cartaz", "hayao-small": "Hayao pequeno" },
+  styles: { comic: "Quadrinhos", crayons: "Lápis de cor", dawn: "Aurora", evening: "Entardecer", glass: "Vitral", ink: "Nanquim", neon: "Néon", pencil: "Lápis", screenprint: "Serigrafia", swirl: "Redemoinho", toon: "Desenho animado", woodcut: "Xilogravura", oil: "Óleo", watercolour: "Aquarela", poster: "Cartaz", "hayao-small": "Hayao pequeno" },
   licences: {
     "commercial use allowed": "uso comercial permitido", "commercial use not allowed": "uso comercial não permitido",
     "commercial use unknown": "uso comercial não esclarecido", "as this project": "como este projeto", "and freer": "e mais livres",

@@ -27,7 +27,7 @@ export const chinese: Strings = {
     noFile: "浏览器无法把它做成文件",
     incomplete: (why) => `页面的文件不完整：${why}`,
   },
-  styles: { comic: "漫画", crayons: "彩色铅笔", dawn: "晨曦", evening: "黄昏", ink: "墨线", neon: "霓虹", pencil: "铅笔", screenprint: "丝网版画", swirl: "漩涡", toon: "卡通", oil: "油画", watercolour: "水彩", poster: "海报", "hayao-small": "Hayao 小型" },
+  styles: { comic: "漫画", crayons: "彩色铅笔", dawn: "晨曦", evening: "黄昏", glass: "彩色玻璃", ink: "墨线", neon: "霓虹", pencil: "铅笔", screenprint: "丝网版画", swirl: "漩涡", toon: "卡通", woodcut: "木刻", oil: "油画", watercolour: "水彩", poster: "海报", "hayao-small": "Hayao 小型" },
   licences: {
     "commercial use allowed": "允许商业使用", "commercial use not allowed": "不允许商业使用", "commercial use unknown": "商业使用情况不明", "as this project": "与本项目相同",
     "and freer": "及更自由的许可", "public domain": "公有领域", "by photo": "因照片而异", "free for academic and non-commercial use only": "仅限学术和非商业用途免费",
