@@ -1,7 +1,7 @@
 """One photo in the drawings of shipped students, side by side at real size: README's first picture.
 
     python tools/gallery.py
-    python tools/gallery.py --photo FILE --side 360 --students comic ink
+    python tools/gallery.py --photo FILE --students swirl dawn glass woodcut --out docs/pictures.jpg
 
 The photo, the cat of scikit-image where none is named, is cut to a square in the middle. Each
 student is run as distill.stylize runs it.
