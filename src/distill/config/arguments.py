@@ -54,58 +54,73 @@ def read_words(words: Iterable[str], files: bool = False) -> CommandLine:
     line, left = CommandLine(), deque(words)
     while left:
         word = left.popleft()
-        name, equals, value = word.partition("=")
-        flag = SHORT.get(name, name)
-        items = [part.strip(" '\"") for part in value.strip("[]").split(",")]
         if word == "--" and files:
             line.inputs += left
             break
-        if flag in ("--help", "--version", "--multirun") and not equals:
-            setattr(line, flag[2:], True)
-        elif flag == "--config-dir" or (flag == "--output" and files):
-            value = value if equals else left.popleft() if left else ""
-            if not value:
-                where = "FOLDER, or the name of one picture" if flag == "--output" else "FOLDER"
-                raise DistillError(f"{name}: say where to: {name} {where}")
-            if flag == "--output":
-                line.settings.append(f"output={quoted(value)}")
-            else:
-                line.folders.append(_folder(value))
-        elif flag in SHOWS:
-            value = value if equals else left.popleft() if left else ""
-            if value != SHOWS[flag]:
-                raise DistillError(f"{name}: say what of: {name} {SHOWS[flag]}")
-            line.shown += [flag, value]
-        elif word == "--resolve":
-            line.shown.append(word)
-        elif word == "--list" and files:
-            line.settings.append("listed=true")
-        elif word.startswith("-"):
-            raise DistillError(
-                f"{name}: no such flag; there are --help, --cfg job, --info defaults, -m, "
-                "--config-dir and --version; settings are typed KEY=VALUE"
-            )
-        elif flag == "hydra.searchpath":
-            line.folders += [_folder(item.removeprefix("file://")) for item in items]
-        elif flag == "plugins":
-            line.plugins += items
-        # A picture's name may hold a =, but no setting's name holds a slash.
-        elif files and not word.startswith("hydra/") and (
-            not equals or "/" in name or os.path.isfile(word)
-        ):  # fmt: skip
-            line.inputs.append(word)
-        elif not equals:
-            raise DistillError(f"{word}: no setting; settings are typed KEY=VALUE, see --help")
-        elif not re.match(r"[+~]*[^+~=@]", word):
-            raise DistillError(f"{word}: names no setting; write KEY=VALUE")
+        if word.startswith("-"):
+            _read_flag(word, left, line, files)
         else:
-            line.settings.append(word)
+            _read_setting(word, line, files)
     if line.folders:
         places = ",".join(quoted(f"file://{folder}") for folder in line.folders)
         line.settings.append(f"hydra.searchpath=[{places}]")
     if line.shown and not SHOWS.keys() & {*line.shown}:
         raise DistillError("--resolve: goes with --cfg job; leave it out, or add that")
     return line
+
+
+def _read_flag(word: str, left: deque[str], line: CommandLine, files: bool) -> None:
+    """Add a flag to the line, with its value: what is behind its =, or the next word `left`."""
+    name, equals, value = word.partition("=")
+    flag = SHORT.get(name, name)
+    if flag in (*SHOWS, "--config-dir", "--output") and not equals and left:
+        value = left.popleft()
+    match flag:
+        case "--cfg" | "--info":
+            if value != SHOWS[flag]:
+                raise DistillError(f"{name}: say what of: {name} {SHOWS[flag]}")
+            line.shown += [flag, value]
+        case "--config-dir":
+            if not value:
+                raise DistillError(f"{name}: say where to: {name} FOLDER")
+            line.folders.append(_folder(value))
+        case "--output" if files:
+            if not value:
+                where = "FOLDER, or the name of one picture"
+                raise DistillError(f"{name}: say where to: {name} {where}")
+            line.settings.append(f"output={quoted(value)}")
+        case "--help" | "--version" | "--multirun" if not equals:
+            setattr(line, flag[2:], True)
+        case "--resolve" if not equals:
+            line.shown.append(flag)
+        case "--list" if files and not equals:
+            line.settings.append("listed=true")
+        case _:
+            raise DistillError(
+                f"{name}: no such flag; there are --help, --cfg job, --info defaults, -m, "
+                "--config-dir and --version; settings are typed KEY=VALUE"
+            )
+
+
+def _read_setting(word: str, line: CommandLine, files: bool) -> None:
+    """Add KEY=VALUE to the line; with `files` also a picture, whose name may hold a =."""
+    key, equals, value = word.partition("=")
+    items = [part.strip(" '\"") for part in value.strip("[]").split(",")]
+    if key == "hydra.searchpath":
+        line.folders += [_folder(item.removeprefix("file://")) for item in items]
+    elif key == "plugins":
+        line.plugins += items
+    # No setting's name holds a slash, but for Hydra's.
+    elif files and not word.startswith("hydra/") and (
+        not equals or "/" in key or os.path.isfile(word)
+    ):  # fmt: skip
+        line.inputs.append(word)
+    elif not equals:
+        raise DistillError(f"{word}: no setting; settings are typed KEY=VALUE, see --help")
+    elif not re.match(r"[+~]*[^+~=@]", word):
+        raise DistillError(f"{word}: names no setting; write KEY=VALUE")
+    else:
+        line.settings.append(word)
 
 
 def _folder(name: str) -> Path:
