@@ -213,33 +213,43 @@ def _reason(name: str, overrides: Sequence[str], error: Exception) -> str:
     for group in groups:
         if reason := wrong_choice(group, values[group]):
             return reason
-    tree, chosen = _tree(name, []), list[str]()
-    for each in sorted(parsed, key=lambda each: each.key_or_group != "recipe"):
-        if (group := each.key_or_group) in groups:
-            larger = _tree(name, [*chosen, str(each.input_line)])
-            if not larger:  # a group that another recipe has
-                return no_setting(name, group, tree, overrides)
-            tree, chosen = larger, [*chosen, str(each.input_line)]
-    for each in parsed:
-        key = each.key_or_group
-        if key in groups or each.is_add() or each.is_force_add() or key.startswith("hydra"):
+    tree, key = _tree_of_choices(name, [e for e in parsed if e.key_or_group in groups])
+    if key := key or next(
+        _keys_not_in(tree, (e for e in parsed if e.key_or_group not in groups)), ""
+    ):
+        return no_setting(name, key, tree, overrides)
+    if isinstance(error, InterpolationKeyError):
+        group, missing = str(error.full_key).split(".")[0], str(error).split("'")[1]
+        if group in groups:  # whose file reads what is not there, ${epochs}
+            return f"{group}={values[group]}: {no_setting(name, missing, tree, overrides)}"
+    return reason_of(error)
+
+
+def _tree_of_choices(name: str, typed: Iterable[Override]) -> tuple[dict[str, Any], str]:
+    """What choices of groups compose to, and the first group that fits none before it, or ""."""
+    tree, words = _tree(name, []), list[str]()
+    for each in sorted(typed, key=lambda each: each.key_or_group != "recipe"):
+        words.append(str(each.input_line))
+        if not (larger := _tree(name, words)):  # a group that another recipe has
+            return tree, each.key_or_group
+        tree = larger
+    return tree, ""
+
+
+def _keys_not_in(tree: Mapping[str, Any], typed: Iterable[Override]) -> Iterator[str]:
+    """Keys of settings that are not in a composed tree, but for those that are added to it."""
+    for each in typed:
+        key, inner = each.key_or_group, dict[str, Any](tree)
+        if each.is_add() or each.is_force_add() or key.startswith("hydra"):
             continue
-        inner: Any = tree
         for part in key.split("."):
             if not isinstance(inner, dict) or part not in inner:
-                return no_setting(name, key, tree, overrides)
+                yield key
+                break
             inner = inner[part]
-        if isinstance(inner, dict) and isinstance(typed := each.value(), dict):
-            for part in typed:
-                if part not in inner:
-                    return no_setting(name, f"{key}.{part}", tree, overrides)
-    if (
-        isinstance(error, InterpolationKeyError)
-        and (group := str(error.full_key).split(".")[0]) in groups
-    ):
-        missing = str(error).split("'")[1]  # what the choice's file reads, ${epochs}
-        return f"{group}={values[group]}: {no_setting(name, missing, tree, overrides)}"
-    return reason_of(error)
+        else:
+            if isinstance(inner, dict) and isinstance(value := each.value(), dict):
+                yield from (f"{key}.{part}" for part in value if part not in inner)
 
 
 def _tree(name: str, overrides: list[str]) -> dict[str, Any]:

@@ -58,35 +58,18 @@ def start_from(student: Student, init: str, plain: Student | None = None) -> Non
     student, or another one.
     """
     state, folded = _weights(init)
-    there, here = _wide_blocks(state), _wide_blocks(student.state_dict())
-    has_statistics = any(name.startswith("statistics.") for name in state)
-    if (there or has_statistics) and not hasattr(student.decoder, "context"):
-        raise DistillError(f"init={init}: a student with decoder=detail, and this run's is another")
-    if there != here:
-        raise DistillError(
-            f"init={init}: has {there} wide blocks and this run's student {here}; add "
-            f"decoder.build.context={there}"
-        )
-    if has_statistics and student.statistics is None:
-        raise DistillError(f"init={init}: uses global statistics; add global_statistics=thumbnail")
-    if student.statistics is not None and not has_statistics:
-        # One without statistics of the whole picture: new ones change nothing at first.
-        state |= {f"statistics.{n}": v for n, v in student.statistics.state_dict().items()}
+    _check_shape(student, state, init)
+    now = student.state_dict()
+    if not any(name.startswith("statistics.") for name in state):  # new ones change nothing yet
+        state |= {n: value for n, value in now.items() if n.startswith("statistics.")}
     # Smoothing of the enlarged features, which a student of the package may have been without.
-    smoothing = {n: v for n, v in student.state_dict().items() if n.startswith("decoder.smooth")}
-    state = smoothing | state
+    state = {n: value for n, value in now.items() if n.startswith("decoder.smooth")} | state
     # Depthwise convolutions of another side keep their middle, or get zeros around it.
-    for name, weight in student.state_dict().items():
+    for name, weight in now.items():
         if name in state and weight.ndim == 4 and weight.shape[1] == 1:
             state[name] = F.pad(state[name], 4 * [(weight.shape[-1] - state[name].shape[-1]) // 2])
     if student.head is None and any(name.startswith("head.") for name in state):
-        # Of one with a head its first channels, which are the paint of head=layers.
-        state = {name: value for name, value in state.items() if not name.startswith("head.")}
-        for name, new in student.state_dict().items():
-            if name.startswith(("decoder.out.", "decoder.smooth_output.", "statistics.")):
-                for axis, size in enumerate(new.shape):
-                    if name in state and state[name].shape[axis] > size:
-                        state[name] = state[name].narrow(axis, 0, size)
+        state = _without_head(state, now)
     try:
         if student.head is not None and plain is not None:
             state = begin(student, student.head, state, plain.state_dict())
@@ -100,6 +83,33 @@ def start_from(student: Student, init: str, plain: Student | None = None) -> Non
             f"init={init}: another network than this run's; set encoder=, decoder= and "
             "channels= as they were, or leave init out"
         ) from error
+
+
+def _check_shape(student: Student, state: Mapping[str, Tensor], init: str) -> None:
+    """Raises DistillError, which says what to add, for weights of another decoder=detail."""
+    there, here = _wide_blocks(state), _wide_blocks(student.state_dict())
+    statistics = any(name.startswith("statistics.") for name in state)
+    if (there or statistics) and not hasattr(student.decoder, "context"):
+        raise DistillError(f"init={init}: a student with decoder=detail, and this run's is another")
+    if there != here:
+        raise DistillError(
+            f"init={init}: has {there} wide blocks and this run's student {here}; add "
+            f"decoder.build.context={there}"
+        )
+    if statistics and student.statistics is None:
+        raise DistillError(f"init={init}: uses global statistics; add global_statistics=thumbnail")
+
+
+def _without_head(state: Mapping[str, Tensor], plain: Mapping[str, Tensor]) -> dict[str, Tensor]:
+    """The weights of a student with a head as those of one without: the first channels of its
+    outputs, which are the paint of head=layers."""
+    kept = {name: value for name, value in state.items() if not name.startswith("head.")}
+    for name in kept.keys() & plain.keys():
+        if name.startswith(("decoder.out.", "decoder.smooth_output.", "statistics.")):
+            for axis, size in enumerate(plain[name].shape):
+                if kept[name].shape[axis] > size:
+                    kept[name] = kept[name].narrow(axis, 0, size)
+    return kept
 
 
 def check_name(init: str | None) -> None:
