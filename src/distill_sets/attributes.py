@@ -58,25 +58,11 @@ def read_table(path: Path, header: Sequence[str] = ()) -> Table:
     """
     try:
         if path.suffix.lower() == ".parquet":
-            with needed(f"{path}: Parquet needs pyarrow, pip install 'distill[shards]'"):
-                from pyarrow import parquet
-            columns = parquet.read_table(path).to_pydict()
-            rows = [
-                [*columns],
-                *([str(v) for v in row] for row in zip(*columns.values(), strict=True)),
-            ]
-        elif path.suffix.lower() == ".csv":
-            rows = [*csv.reader(path.read_text(encoding="utf-8-sig").splitlines())]
+            names, *rows = _parquet_rows(path)
         else:
             lines = path.read_text(encoding="utf-8-sig").splitlines()
-            rows = [line.split() for line in lines if line.strip()]
-            if len(rows[0]) == 1 and not header:
-                count = int(rows.pop(0)[0])
-                if count != len(rows) - 1:
-                    raise ValueError(f"it says {count} rows and has {len(rows) - 1}")
-            if header or len(rows[0]) == len(rows[1]) - 1:  # CelebA does not name the first
-                rows.insert(0, ["picture", *(header or rows.pop(0))])
-        names, *rows = rows
+            csv_like = path.suffix.lower() == ".csv"
+            names, *rows = csv.reader(lines) if csv_like else _celeba_rows(lines, header)
         if odd := next((row for row in rows if len(row) != len(names)), None):
             raise ValueError(f"{odd[:1]}: {len(odd)} values for {len(names)} columns")
     except DistillError:
@@ -84,6 +70,25 @@ def read_table(path: Path, header: Sequence[str] = ()) -> Table:
     except Exception as error:  # no file, bytes that are no text, pyarrow's own classes
         raise DistillError(f"{path}: not a list of attributes ({reason_of(error)})") from error
     return Table(path, names[1:], {stem_of(PurePosixPath(row[0]).name): row[1:] for row in rows})
+
+
+def _parquet_rows(path: Path) -> list[list[str]]:
+    """The columns' names, then the rows."""
+    with needed(f"{path}: Parquet needs pyarrow, pip install 'distill[shards]'"):
+        from pyarrow import parquet
+    columns = parquet.read_table(path).to_pydict()
+    return [[*columns], *([*map(str, row)] for row in zip(*columns.values(), strict=True))]
+
+
+def _celeba_rows(lines: Sequence[str], header: Sequence[str]) -> list[list[str]]:
+    rows = [line.split() for line in lines if line.strip()]
+    if len(rows[0]) == 1 and not header:
+        count = int(rows.pop(0)[0])
+        if count != len(rows) - 1:
+            raise ValueError(f"it says {count} rows and has {len(rows) - 1}")
+    if header or len(rows[0]) == len(rows[1]) - 1:  # CelebA does not name the first
+        rows.insert(0, ["picture", *(header or rows.pop(0))])
+    return rows
 
 
 def carry_out(settings: PrepareWithSets) -> Path:

@@ -4,8 +4,12 @@ A line of its simplified files is {"word", "key_id", "recognized", "drawing": [[
 whole numbers from 0 to 255, a list of both for each stroke (Google, CC BY 4.0).
 """
 
+from __future__ import annotations
+
 import json
+from collections import Counter
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -38,27 +42,12 @@ def carry_out(settings: PrepareWithSets) -> Path:
     names = options.files if isinstance(options.files, list) else [options.files or ""]
     files, photos = [home_path(each) for each in names], sources.photos(settings)
     name = f"{'+'.join(file.stem for file in files)}-{sources.set_name(settings)}-{options.size}"
-    count, unknown, damaged = 0, 0, 0
-    with new_set(settings, name) as (folder, root), bar(None, "drawing", "drawing") as progress:
-        for file in files:
-            of_file = 0
-            for key, strokes, recognised in _drawings(file):
-                if strokes is None:
-                    damaged += 1
-                elif options.recognised and not recognised:
-                    unknown += 1
-                elif of_file != options.most:
-                    picture = drawn(strokes, options, int(key) if key.isdigit() else 0)
-                    save_png(picture, folder / "A" / f"{file.stem}-{key}.png")
-                    of_file, count = of_file + 1, count + 1
-                    progress.update()
-                else:
-                    break
+    with new_set(settings, name) as (folder, root):
+        lines = _draw(files, options, folder / "A")
+        count = lines["drawn"]
+        left_out = f"{lines['unknown']} not recognised, {counted(lines['damaged'], 'line')} damaged"
         if not count:
-            raise DistillError(
-                f"quickdraw.files={options.files}: no drawing is left; {unknown} not recognised, "
-                f"{counted(damaged, 'line')} damaged"
-            )
+            raise DistillError(f"quickdraw.files={options.files}: no drawing is left; {left_out}")
         if count < 2 or len(photos) < 2:
             raise DistillError(
                 f"{counted(count, 'drawing')}, {counted(len(photos), 'photo')}: training holds out "
@@ -69,14 +58,56 @@ def carry_out(settings: PrepareWithSets) -> Path:
         how = {"size": options.size, "width": options.width, "jitter": options.jitter}
         write_json(folder / "quickdraw.json", how | {"files": [str(f) for f in files]})
     print(f"A: {counted(count, 'drawing')}, B: {counted(len(photos), 'photo')}, in {root}")
-    if unknown or damaged:
-        print(f"left out: {unknown} not recognised, {counted(damaged, 'line')} damaged")
+    if lines["unknown"] or lines["damaged"]:
+        print(f"left out: {left_out}")
     print(next_step("train", recipe="cyclegan", **{"data.root": str(root)}))
     return root
 
 
-def _drawings(file: Path) -> Iterator[tuple[str, Strokes | None, bool]]:
-    """Key, strokes and whether it was recognised, a line each; strokes None of a damaged line.
+def _draw(files: Sequence[Path], options: QuickDraw, folder: Path) -> Counter[str]:
+    """Draw those that the options choose; gives how many lines were drawn, unknown or damaged."""
+    lines = Counter[str]()
+    with bar(None, "drawing", "drawing") as progress:
+        for file in files:
+            most = None if options.most is None else lines["drawn"] + options.most
+            for drawing in _drawings(file):
+                if drawing is None:
+                    lines["damaged"] += 1
+                elif options.recognised and not drawing.recognised:
+                    lines["unknown"] += 1
+                elif lines["drawn"] == most:
+                    break
+                else:
+                    seed = int(drawing.key) if drawing.key.isdigit() else 0
+                    picture = drawn(drawing.strokes, options, seed)
+                    save_png(picture, folder / f"{file.stem}-{drawing.key}.png")
+                    lines["drawn"] += 1
+                    progress.update()
+    return lines
+
+
+@dataclass(frozen=True)
+class Drawing:
+    """A drawing of the file, and whether the game recognised it."""
+
+    key: str
+    strokes: Strokes
+    recognised: bool
+
+    @classmethod
+    def from_line(cls, line: str) -> Drawing:
+        """Raises ValueError, KeyError or TypeError for a line of another form."""
+        row = json.loads(line)
+        strokes = [np.array(stroke[:2], float) for stroke in row["drawing"]]
+        drawing = cls(str(row["key_id"]), strokes, bool(row["recognized"]))
+        fits = all(s.ndim == 2 and s.size and np.isfinite(s).all() for s in strokes)
+        if not (strokes and fits and drawing.key.isalnum()):
+            raise ValueError("no strokes")
+        return drawing
+
+
+def _drawings(file: Path) -> Iterator[Drawing | None]:
+    """The drawings of a file, None for a damaged line.
 
     Raises DistillError for a file whose first line is none of its form.
     """
@@ -84,19 +115,13 @@ def _drawings(file: Path) -> Iterator[tuple[str, Strokes | None, bool]]:
         with file.open(encoding="utf-8") as lines:
             for number, line in enumerate(lines):
                 try:
-                    row = json.loads(line)
-                    strokes = [np.array(stroke[:2], float) for stroke in row["drawing"]]
-                    key, recognised = str(row["key_id"]), bool(row["recognized"])
-                    fits = all(s.ndim == 2 and s.size and np.isfinite(s).all() for s in strokes)
-                    if not (strokes and fits and key.isalnum()):
-                        raise ValueError("no strokes")
-                    yield key, strokes, recognised
+                    yield Drawing.from_line(line)
                 except (ValueError, KeyError, TypeError) as error:
                     if not number:
                         raise DistillError(
                             f"{file}: want Quick, Draw!'s simplified .ndjson ({reason_of(error)})"
                         ) from error
-                    yield "", None, False
+                    yield None
     except (OSError, UnicodeDecodeError) as error:
         raise DistillError(f"{file}: cannot be read ({reason_of(error)})") from error
 

@@ -25,7 +25,7 @@ from distill.runs import run_folder
 from distill.stylize import pictures
 from distill.stylize.conventions import adapt
 from distill.stylize.jobs import BadFile, NotWhole, StylizeJob
-from distill.stylize.onnx_student import OnnxStudent
+from distill.stylize.onnx_student import ImageModel, OnnxStudent
 from distill.stylize.pictures import InferenceSetup
 
 DEFAULT_STYLE = "hayao"
@@ -141,23 +141,12 @@ def stylise_all(
     kinds = {job.kind.noun if job.kind else "picture": job.kind for job in jobs}
     for kind in filter(None, kinds.values()):
         kind.check()
-    what = "files" if len(kinds) > 1 else f"{next(iter(kinds))}s"
+    what, several = "files" if len(kinds) > 1 else f"{next(iter(kinds))}s", len(jobs) > 1
     setup = InferenceSetup.of(settings, student)
-    teacher = None
-    if settings.compare and "picture" in kinds and settings.model is None:
-        try:
-            with needed("compare=true: without the teacher, it needs PyTorch"):
-                from distill.stylize import teacher_model
-        except DistillError as error:
-            print(error, file=sys.stderr)
-        else:
-            teacher = teacher_model.find(
-                settings.run, settings.runs, settings.style.name or DEFAULT_STYLE
-            )
+    teacher = _teacher(settings) if settings.compare and "picture" in kinds else None
     protected = frozenset(real_path(path) for job in jobs for path in (job.source, job.target))
     setup = replace(setup, teacher=teacher, protected=protected)
     failed = partly = 0
-    several = len(jobs) > 1
     with bar(len(jobs), what[:-1], "stylising") if several else nullcontext() as progress:
         for job in jobs:
             stylise_file = job.kind.stylise_file if job.kind else pictures.stylise_file
@@ -174,12 +163,24 @@ def stylise_all(
             if progress is not None:
                 progress.update()
     ending = f"; {omissions}" if omissions else ""
-    if len(jobs) == 1:
+    if not several:
         print(f"written: {str(jobs[0].target)!r}{ending}")
     elif count := len(jobs) - failed:
         folder = os.path.commonpath([os.path.abspath(job.target.parent) for job in jobs])
         print(f"written: {count} {what}, in {os.path.relpath(folder)!r}{ending}")
-    if failed:
-        raise DistillError(f"{failed} of {len(jobs)} {what} skipped")
-    if partly:
-        raise DistillError(f"{partly} of {len(jobs)} {what} not whole")
+    for count, problem in ((failed, "skipped"), (partly, "not whole")):
+        if count:
+            raise DistillError(f"{count} of {len(jobs)} {what} {problem}")
+
+
+def _teacher(settings: Stylize) -> ImageModel | None:
+    """The student's teacher; None of an ONNX file, and without PyTorch, which a line says."""
+    if settings.model is not None:
+        return None
+    try:
+        with needed("compare=true: without the teacher, it needs PyTorch"):
+            from distill.stylize import teacher_model
+    except DistillError as error:
+        print(error, file=sys.stderr)
+        return None
+    return teacher_model.find(settings.run, settings.runs, settings.style.name or DEFAULT_STYLE)
