@@ -9,7 +9,8 @@ import subprocess
 import sys
 import time
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 from typing import Any, TypeAlias, TypeVar
@@ -100,34 +101,41 @@ def run_parallel(
     each saves its run; then INTERRUPTED is given, else 0.
     """
     at_work: list[tuple[T, StartedJob]] = []
-    signals: list[int] = []  # the signals that asked this process to end, which meanwhile does not
-    forwarded = 0
+    forwarded = 0  # signals that those at work have got
+    with _signals_caught() as signals:
+        try:
+            while True:
+                while not signals and len(at_work) < most and (job := next_job()) is not None:
+                    at_work.append((job, start(job)))
+                if not at_work:
+                    return INTERRUPTED if signals else 0
+                if forwarded < len(signals):
+                    forwarded = len(signals)
+                    for _, started in at_work:
+                        started.interrupt()
+                for each in list(at_work):
+                    if (outcome := each[1].ended()) is not None:
+                        at_work.remove(each)
+                        ended(each[0], outcome)
+                if at_work:
+                    time.sleep(PAUSE)
+        except BaseException:
+            for _, started in at_work:
+                started.interrupt()
+            raise
+
+
+@contextmanager
+def _signals_caught() -> Iterator[list[int]]:
+    """The signals that ask this process to end, as they come; meanwhile it does not."""
+    caught = list[int]()
     numbers = (signal.SIGINT, signal.SIGTERM)
-    before = [signal.signal(number, lambda got, _frame: signals.append(got)) for number in numbers]
+    before = [signal.signal(number, lambda got, _frame: caught.append(got)) for number in numbers]
     try:
-        while True:
-            while not signals and len(at_work) < most and (job := next_job()) is not None:
-                at_work.append((job, start(job)))
-            if not at_work:
-                break
-            if forwarded < len(signals):
-                forwarded = len(signals)
-                for _, started in at_work:
-                    started.interrupt()
-            for each in list(at_work):
-                if (outcome := each[1].ended()) is not None:
-                    at_work.remove(each)
-                    ended(each[0], outcome)
-            if at_work:
-                time.sleep(PAUSE)
-    except BaseException:
-        for _, started in at_work:
-            started.interrupt()
-        raise
+        yield caught
     finally:
         for number, handler in zip(numbers, before, strict=True):
             signal.signal(number, handler)
-    return INTERRUPTED if signals else 0
 
 
 def outcome_of(status: int, log: Path) -> Outcome:

@@ -106,32 +106,8 @@ def to_rgb(image: Image.Image, alpha: bool = False) -> Image.Image:
     and for TIFFs that Pillow reads wrongly.
     """
     tags: Any = getattr(image, "tag_v2", {})  # of a TIFF
-    bits, signed = max(tags.get(_BITS, (16,))), _SIGNED in tags.get(_FORMAT, ())
-    raw = image.info.get("compression") == "raw"
-    if image.mode in ("F", "LAB"):
-        raise BadPhoto(f"pixels of the kind {image.mode} are not supported")
-    if signed and tags.prefix == b"MM" and not raw:
-        raise BadPhoto("a compressed big-endian TIFF of signed numbers is not supported")
-    odd = bits != 8 or tags.get(_FILL, 1) != 1 or tags.get(_PHOTOMETRIC) == 0
-    if tags.get(_PLANES) == _SEPARATE and (image.mode in _SEE_THROUGH or (raw and odd)):
-        raise BadPhoto("a TIFF of planes is supported with 8 bits and without transparency only")
-    if max(tags.get(_COLOURS, (2**16 - 1,))) < 2**8:
-        raise BadPhoto("a TIFF with a palette of 8 bits, where it has 16, is not supported")
-    picture = image
-    if image.mode.startswith("I") or signed:
-        picture = _grey(image, tags, bits, signed)
-    elif image.mode in _SEE_THROUGH or "transparency" in image.info:
-        # Grey that is multiplied by its alpha Pillow converts to grey with alpha alone.
-        picture = (image.convert("LA") if image.mode == "La" else image).convert("RGBA")
-    elif image.mode not in ("L", "CMYK"):
-        picture = image.convert("RGB")
-    profile = image.info.get("icc_profile")
-    grey_alpha = picture.mode == "RGBA" and image.mode[0] in "LI"
-    if profile and (transform := _transform(profile, picture.mode)):
-        picture = transform.apply(picture)
-    elif profile and grey_alpha and (transform := _transform(profile, "L")):
-        alphas, picture = picture.getchannel("A"), transform.apply(picture.getchannel("R"))
-        picture.putalpha(alphas)
+    _check_pixels(image, tags)
+    picture = _in_srgb(image, _eight_bits(image, tags))
     if picture.mode == "RGBA" and not alpha:
         picture = Image.alpha_composite(Image.new("RGBA", picture.size, "white"), picture)
     plain = picture.convert("RGBA" if alpha else "RGB")
@@ -139,11 +115,57 @@ def to_rgb(image: Image.Image, alpha: bool = False) -> Image.Image:
     return plain
 
 
-def _grey(image: Image.Image, tags: Mapping[int, Any], bits: int, signed: bool) -> Image.Image:
+def _check_pixels(image: Image.Image, tags: Any) -> None:
+    raw = image.info.get("compression") == "raw"
+    if image.mode in ("F", "LAB"):
+        raise BadPhoto(f"pixels of the kind {image.mode} are not supported")
+    if _signed(tags) and tags.prefix == b"MM" and not raw:
+        raise BadPhoto("a compressed big-endian TIFF of signed numbers is not supported")
+    odd = _bits(tags) != 8 or tags.get(_FILL, 1) != 1 or tags.get(_PHOTOMETRIC) == 0
+    if tags.get(_PLANES) == _SEPARATE and (image.mode in _SEE_THROUGH or (raw and odd)):
+        raise BadPhoto("a TIFF of planes is supported with 8 bits and without transparency only")
+    if max(tags.get(_COLOURS, (2**16 - 1,))) < 2**8:
+        raise BadPhoto("a TIFF with a palette of 8 bits, where it has 16, is not supported")
+
+
+def _bits(tags: Mapping[int, Any]) -> int:
+    return max(tags.get(_BITS, (16,)))
+
+
+def _signed(tags: Mapping[int, Any]) -> bool:
+    return _SIGNED in tags.get(_FORMAT, ())
+
+
+def _eight_bits(image: Image.Image, tags: Mapping[int, Any]) -> Image.Image:
+    """As one of the modes L, CMYK, RGB and RGBA."""
+    if image.mode.startswith("I") or _signed(tags):
+        return _grey(image, tags)
+    if image.mode in _SEE_THROUGH or "transparency" in image.info:
+        # Grey that is multiplied by its alpha Pillow converts to grey with alpha alone.
+        return (image.convert("LA") if image.mode == "La" else image).convert("RGBA")
+    return image if image.mode in ("L", "CMYK") else image.convert("RGB")
+
+
+def _in_srgb(image: Image.Image, picture: Image.Image) -> Image.Image:
+    """The `picture` that `image` became, with the profile of `image` applied."""
+    profile = image.info.get("icc_profile")
+    if not profile:
+        return picture
+    if transform := _transform(profile, picture.mode):
+        return transform.apply(picture)
+    grey_alpha = picture.mode == "RGBA" and image.mode[0] in "LI"
+    if grey_alpha and (transform := _transform(profile, "L")):
+        alphas, picture = picture.getchannel("A"), transform.apply(picture.getchannel("R"))
+        picture.putalpha(alphas)
+    return picture
+
+
+def _grey(image: Image.Image, tags: Mapping[int, Any]) -> Image.Image:
     """Grey of other than unsigned 8 bits as those, and RGBA where one level of it is transparent.
 
     Below 0 of signed numbers is black.
     """
+    bits, signed = _bits(tags), _signed(tags)
     grey, low = np.asarray(image).astype(np.int64), signed * 2 ** (bits - 1)
     grey = (grey + low) % 2**bits - low  # Pillow has no signed 8 bits and no unsigned 32
     white = 2 ** (bits - signed) - 1

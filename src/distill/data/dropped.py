@@ -64,20 +64,7 @@ def drop_list(
     restore = [line for line in restore if line not in drop]  # of both, out is meant
     restored = named(restore) - named(drop)
     if restore:
-        again = {content for content, name in contents_named(lines) if name in restore}
-        photos_again = (p.path for p in photos if p.pair_name in restored)
-        again |= {content for path in photos_again if (content := _content(path))}
-        # Of a bare name that several photos have the others stay out, by their paths.
-        others = named(line for line in lines if meanings[line] & restored) - restored
-        meanings |= (paths := {p.key: {p.pair_name} for p in photos if p.pair_name in others})
-        lines = [
-            line
-            for line in lines
-            if line not in restore
-            and not meanings[line] & restored
-            and again.isdisjoint(content for content, _ in contents_named([line]))
-        ]
-        lines += [path for path in paths if path not in lines]
+        lines, meanings = _readmitted(lines, restore, restored, meanings, photos)
     out = named(lines)
     dropped = named(drop) & out
     lines += _content_lines([photo for photo in photos if photo.pair_name in dropped], lines)
@@ -88,6 +75,32 @@ def drop_list(
     unknown = [line for line in (*drop, *restore) if not meanings[line]]
     new = {pair: known[pair][0] if pair in known else pair for pair in sorted(out - before)}
     return DropList(lines, out, new, unknown, restored - out)
+
+
+def _readmitted(
+    lines: Sequence[str],
+    restore: Collection[str],
+    restored: Collection[str],
+    meanings: Mapping[str, set[str]],
+    photos: Sequence[Photo],
+) -> tuple[list[str], dict[str, set[str]]]:
+    """The lines without those that leave out a `restored` pair, and all meanings. Of a bare name
+    that several photos have the others stay out, by lines of their paths."""
+    again = {content for content, name in contents_named(lines) if name in restore}
+    photos_again = (p.path for p in photos if p.pair_name in restored)
+    again |= {content for path in photos_again if (content := _content(path))}
+    both = [line for line in lines if not meanings[line].isdisjoint(restored)]
+    others = {pair for line in both for pair in meanings[line]} - {*restored}
+    paths = {photo.key: {photo.pair_name} for photo in photos if photo.pair_name in others}
+    meanings = {**meanings, **paths}
+    kept = [
+        line
+        for line in lines
+        if line not in restore
+        and meanings[line].isdisjoint(restored)
+        and again.isdisjoint(content for content, _ in contents_named([line]))
+    ]
+    return kept + [path for path in paths if path not in kept], meanings
 
 
 def _meanings(
