@@ -53,7 +53,7 @@ from distill_scale.packed.shard_manifest import (
     shard_manifest_at,
     write_shard_manifest,
 )
-from distill_scale.packed.shard_writer import ShardWriter, write_set
+from distill_scale.packed.shard_writer import ShardWriter, deal_out, write_set
 from distill_scale.settings import ShardFormat
 
 if TYPE_CHECKING:
@@ -109,7 +109,7 @@ class ShardLease:
 
 
 def deal(
-    jobs: Iterable[PairJob],
+    jobs: Sequence[PairJob],
     rows: Mapping[str, PhotoRow],
     manifest: Manifest,
     codec: CodecName,
@@ -120,29 +120,25 @@ def deal(
 
     Of a plan that was carried out in part, what is left is dealt out as it was.
     """
-    parts: dict[tuple[Side, str, bool], list[PairJob]] = {}
-    for job in jobs:
-        parts.setdefault((job.side, job.photo.folder, job.size is not None), []).append(job)
     leases = []
-    for side, folder, whole in sorted(parts):
-        mixed = sorted(parts[side, folder, whole], key=lambda job: _digest(job.name))
-        for start in range(0, len(mixed), per_shard):
-            jobs_of_shard = tuple(mixed[start : start + per_shard])
-            plan = _plan(manifest, codec, side, [job.name for job in jobs_of_shard])
-            leases.append(
-                ShardLease(
-                    shard=f"{side}-{plan[:16]}",
-                    side=side,
-                    folder=folder,
-                    plan=plan,
-                    jobs=tuple(  # a worker has another current folder
-                        replace(job, photo=replace(job.photo, path=job.photo.path.absolute()))
-                        for job in jobs_of_shard
-                    ),
-                    rows=tuple(rows[job.photo.pair_name] for job in jobs_of_shard),
-                    whole=whole,
-                )
+    places = [(job.side, job.photo.folder, job.size is not None) for job in jobs]
+    for (side, folder, whole), indices in deal_out([j.name for j in jobs], places, per_shard):
+        dealt = [jobs[i] for i in indices]
+        plan = _plan(manifest, codec, side, [job.name for job in dealt])
+        leases.append(
+            ShardLease(
+                shard=f"{side}-{plan[:16]}",
+                side=side,
+                folder=folder,
+                plan=plan,
+                jobs=tuple(  # a worker has another current folder
+                    replace(job, photo=replace(job.photo, path=job.photo.path.absolute()))
+                    for job in dealt
+                ),
+                rows=tuple(rows[job.photo.pair_name] for job in dealt),
+                whole=whole,
             )
+        )
     return leases
 
 
@@ -185,11 +181,8 @@ class ShardLabeller:
 def _plan(manifest: Manifest, codec: CodecName, side: Side, names: Sequence[str]) -> str:
     """The hash of what decides a shard's pictures."""
     decided = {k: v for k, v in manifest.plain().items() if k not in _FREE}
-    return _digest(json.dumps([decided, codec, side, [*names]]))
-
-
-def _digest(text: str) -> str:
-    return hashlib.sha256(text.encode(errors="surrogateescape")).hexdigest()
+    text = json.dumps([decided, codec, side, [*names]])
+    return hashlib.sha256(text.encode()).hexdigest()
 
 
 class ShardStore(PairStore):

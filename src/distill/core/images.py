@@ -12,6 +12,9 @@ from torch.nn import functional as F
 
 from distill.core.arrays import MODES, over_white, to_picture
 
+# Red, green and blue of ImageNet's photos in [0, 1], as networks trained on them want them scaled.
+IMAGENET_MEAN, IMAGENET_STD = (0.485, 0.456, 0.406), (0.229, 0.224, 0.225)
+REC_601 = (0.299, 0.587, 0.114)  # luma of red, green and blue, ITU-R BT.601
 SLACK = 1e-3  # arithmetic may leave [0, 1] by so much, and is then clamped
 
 
@@ -108,7 +111,6 @@ def sheet(rows: Sequence[Sequence[Tensor]], titles: Sequence[str]) -> Image.Imag
 SIDE = 5  # pixels; lines of up to 4 pixels across are seen in full
 ACROSS = torch.tensor([[-1.0, 0.0, 1.0], [-2.0, 0.0, 2.0], [-1.0, 0.0, 1.0]]) / 8
 SOBEL = torch.stack([ACROSS, ACROSS.T])[:, None]  # d/dx, d/dy
-REC_601 = (0.299, 0.587, 0.114)  # ITU-R BT.601: red, green, blue
 
 
 def luma(pictures: Tensor) -> Tensor:

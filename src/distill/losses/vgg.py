@@ -13,6 +13,7 @@ from torchvision.models import vgg
 
 from distill.core import weights as weights_files
 from distill.core.errors import DistillError
+from distill.core.images import IMAGENET_MEAN, IMAGENET_STD
 from distill.core.state_dicts import load_tensors
 from distill.core.weights import WeightsFile
 
@@ -40,8 +41,8 @@ class VGGFeatures(nn.Module):
         super().__init__()
         self.features = features[: max(layers.values()) + 1]
         self.names = {index: name for name, index in layers.items()}
-        self.register_buffer("mean", torch.tensor([0.485, 0.456, 0.406]).view(3, 1, 1))
-        self.register_buffer("std", torch.tensor([0.229, 0.224, 0.225]).view(3, 1, 1))
+        self.register_buffer("mean", torch.tensor(IMAGENET_MEAN).view(3, 1, 1))
+        self.register_buffer("std", torch.tensor(IMAGENET_STD).view(3, 1, 1))
         for module in self.features:
             if isinstance(module, nn.ReLU):
                 module.inplace = False

@@ -20,6 +20,7 @@ from torch.nn.utils.fusion import fuse_conv_bn_eval
 from distill.core import weights as weights_files
 from distill.core.errors import DistillError, counted
 from distill.core.files import atomic_write, cache_folder
+from distill.core.images import IMAGENET_MEAN, IMAGENET_STD
 from distill.core.progress import track
 from distill.core.state_dicts import load_tensors
 from distill.core.weights import WeightsFile
@@ -156,7 +157,7 @@ class DINOv2(FeatureNetwork):
         self.net = VisionTransformer(of_dinov2(state))
 
     def forward(self, pictures: Tensor) -> Tensor:
-        return self.net(_normalised(pictures, 224, IMAGENET))
+        return self.net(_normalised(pictures, 224, (IMAGENET_MEAN, IMAGENET_STD)))
 
 
 class CLIPVision(FeatureNetwork):
@@ -178,7 +179,6 @@ class CLIPVision(FeatureNetwork):
         return nn.functional.normalize(embedding, dim=1)
 
 
-IMAGENET = (0.485, 0.456, 0.406), (0.229, 0.224, 0.225)  # mean, deviation
 OPENAI = (0.48145466, 0.4578275, 0.40821073), (0.26862954, 0.26130258, 0.27577711)
 
 

@@ -3,11 +3,12 @@
 import hashlib
 import zlib
 from ast import literal_eval
-from collections.abc import Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import PurePath
 from types import MappingProxyType
-from typing import Any
+from typing import Any, TypeVar
 
 from PIL import Image
 
@@ -30,6 +31,21 @@ from distill_scale.packed.shard_index import (
     write_catalogue,
     write_part,
 )
+
+Place = TypeVar("Place", bound=tuple[object, ...])
+
+
+def deal_out(
+    names: Sequence[str], places: Sequence[Place], per_shard: int
+) -> Iterator[tuple[Place, list[int]]]:
+    """Which pairs each shard has, by their numbers: of one place, by a hash of their names."""
+    digests = [hashlib.sha256(name.encode(errors="surrogateescape")).digest() for name in names]
+    parts = defaultdict[Place, list[int]](list)
+    for i in sorted(range(len(names)), key=digests.__getitem__):
+        parts[places[i]].append(i)
+    for place, mixed in sorted(parts.items()):
+        for start in range(0, len(mixed), per_shard):
+            yield place, mixed[start : start + per_shard]
 
 
 @dataclass

@@ -41,7 +41,7 @@ from distill_scale.packed.shard_manifest import (
     shard_manifest_at,
     write_shard_manifest,
 )
-from distill_scale.packed.shard_writer import ShardWriter, write_set
+from distill_scale.packed.shard_writer import ShardWriter, deal_out, write_set
 from distill_scale.packed.unpacking import unpack
 from distill_scale.settings import ShardSettings
 
@@ -234,10 +234,8 @@ def plan_shards(
     several = bool((manifest_at(folder) or {}).get("sizes"))
     device = devices[0] if len(devices) == 1 else None
     for side in SIDES:
-        by_folder: dict[tuple[str, bool], list[int]] = {}
         names = [pair.name for pair in sides[side]]
-        order = [hashlib.sha256(name.encode(errors="replace")).digest() for name in names]
-        for i, name in enumerate(names):
+        for name in names:
             try:
                 name.encode()
             except UnicodeEncodeError:
@@ -245,18 +243,15 @@ def plan_shards(
                     f"{folder}: the name {name!r} is no valid text, which an index needs; rename "
                     "the file"
                 ) from None
-            row = known.get(pair_of(name))
-            whole = several and size_of(name) is not None
-            by_folder.setdefault((row.folder if row else "", whole), []).append(i)
-        number = 0
-        for of, whole in sorted(by_folder):
-            mixed = sorted(by_folder[of, whole], key=order.__getitem__)
-            for start in range(0, len(mixed), per_shard):
-                pairs = sides[side].take(mixed[start : start + per_shard])
-                rows = [known.get(pair_of(pair.name)) for pair in pairs]
-                name = f"{side}-{number:06d}"
-                jobs.append(ShardJob(name, side, of, pairs, rows, codec, device, whole))
-                number += 1
+        rows = [known.get(pair_of(name)) for name in names]
+        places = [
+            (row.folder if row else "", several and size_of(name) is not None)
+            for row, name in zip(rows, names, strict=True)
+        ]
+        for number, ((of, whole), indices) in enumerate(deal_out(names, places, per_shard)):
+            pairs, dealt = sides[side].take(indices), [rows[i] for i in indices]
+            name = f"{side}-{number:06d}"
+            jobs.append(ShardJob(name, side, of, pairs, dealt, codec, device, whole))
     return jobs
 
 

@@ -16,6 +16,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 from torch.nn.functional import max_pool2d, pad
 
+from distill.core.images import REC_601
 from distill.core.weights import WeightsFile
 from distill_sets.sketches.framing import Spot
 
@@ -23,7 +24,6 @@ Lines = NDArray[np.bool_]  # (H, W), one pixel wide
 
 SOFT = 1.5  # pixels
 RIM = 32  # pixels around what a network sees, where its zeros beyond look like edges
-GREY = (0.299, 0.587, 0.114)  # luma of ITU-R BT.601
 
 # In distances between the eyes.
 EYE = 0.2  # radius of an eye's circle
@@ -38,7 +38,7 @@ def canny_lines(picture: Tensor, sigma: float, low: float, high: float, inside: 
     8 / (sigma √2π) steep. `inside` (1, H, W) is 0 where there is no picture: its border is no edge.
     """
     grey = picture.mean(0) if len(picture) != 3 else torch.einsum(
-        "chw,c->hw", picture, torch.tensor(GREY)
+        "chw,c->hw", picture, torch.tensor(REC_601)
     )  # fmt: skip
     mask = inside[0].numpy() > 0.5
     return canny(grey.double().numpy(), sigma, low, high, mask=mask, mode="nearest")

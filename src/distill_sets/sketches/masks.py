@@ -14,14 +14,12 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from distill.core.errors import DistillError
-from distill.core.images import to_tensor
+from distill.core.images import IMAGENET_MEAN, IMAGENET_STD, to_tensor
 from distill.core.sessions import open_file
 from distill.data.decode import PICTURES, BadPhoto
 from distill.data.partners import Partners, check_shapes, match
 from distill.data.photos import read_photo
 
-# Of photographs of ImageNet, as torchvision and U²-Net count them.
-MEAN, DEVIATION = (0.485, 0.456, 0.406), (0.229, 0.224, 0.225)
 SLACK = 0.1  # probabilities leave [0, 1] by so much where a file resizes them bicubically
 
 
@@ -45,8 +43,8 @@ class SaliencyNetwork:
         session, input_name, side = self._opened
         small = F.interpolate(picture[None], (side, side), mode="bilinear", antialias=True)
         if self.norm == "imagenet":
-            mean, deviation = (torch.tensor(v)[None, :, None, None] for v in (MEAN, DEVIATION))
-            small = (small - mean) / deviation
+            mean, std = (torch.tensor(v).view(3, 1, 1) for v in (IMAGENET_MEAN, IMAGENET_STD))
+            small = (small - mean) / std
         try:
             output = session.run(None, {input_name: small.numpy()})[0]
         except Exception as error:  # ONNX Runtime raises classes of its own, without a common base

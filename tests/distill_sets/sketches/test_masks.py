@@ -9,8 +9,9 @@ import torch
 from PIL import Image
 
 from distill.core.errors import DistillError
+from distill.core.images import IMAGENET_MEAN, IMAGENET_STD
 from distill.data.decode import BadPhoto
-from distill_sets.sketches.masks import DEVIATION, MEAN, MaskFolder, SaliencyNetwork, of_alpha
+from distill_sets.sketches.masks import MaskFolder, SaliencyNetwork, of_alpha
 from support.saliency_networks import brightness
 
 
@@ -39,7 +40,7 @@ def test_logits_go_through_a_sigmoid_and_probabilities_that_overshoot_do_not(tmp
 
 def test_mean_and_deviation_of_imagenet(tmp_path):
     """A picture of the mean colour, one deviation brighter, is 1 everywhere."""
-    colour = torch.tensor(MEAN) + torch.tensor(DEVIATION)
+    colour = torch.tensor(IMAGENET_MEAN) + torch.tensor(IMAGENET_STD)
     network = SaliencyNetwork(brightness(tmp_path / "a.onnx", scale=0.5), 32, "imagenet")
     mask = network(colour[:, None, None].expand(3, 40, 40))
     torch.testing.assert_close(mask, torch.full((1, 40, 40), 0.5))

@@ -11,6 +11,7 @@ from torch import Tensor, nn
 
 from distill.core import weights as weights_files
 from distill.core.errors import DistillError
+from distill.core.images import IMAGENET_MEAN, IMAGENET_STD
 from distill.core.state_dicts import load_tensors
 from distill.core.weights import WeightsFile
 
@@ -38,9 +39,9 @@ class Scaling:
     shift: tuple[float, ...]
 
 
-_MEAN, _STD = (0.485, 0.456, 0.406), (0.229, 0.224, 0.225)
 IMAGENET = Scaling(
-    tuple(1 / s for s in _STD), tuple(-m / s for m, s in zip(_MEAN, _STD, strict=True))
+    tuple(1 / std for std in IMAGENET_STD),
+    tuple(-mean / std for mean, std in zip(IMAGENET_MEAN, IMAGENET_STD, strict=True)),
 )
 SYMMETRIC = Scaling((2.0,) * 3, (-1.0,) * 3)
 

@@ -15,7 +15,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from distill.core.errors import DistillError
-from distill.core.images import black_hat, luma
+from distill.core.images import REC_601, black_hat, luma
 from distill.models.kmeans import means
 from distill.models.students.photo_palette import PhotoPalette
 
@@ -301,7 +301,7 @@ class LayersHead(Head):
         offset = BARE * (torch.arange(lined) == 3)
         if not self.tones:
             return rows, offset
-        grey = torch.tensor([[0.299, 0.587, 0.114]])  # its logit; its lightness is about ½ + z/4
+        grey = torch.tensor([REC_601])  # its logit; its lightness is about ½ + z/4
         rows[:3] -= grey
         return torch.cat([rows, grey / 4]), torch.cat([offset, torch.tensor([0.5])])
 
