@@ -85,10 +85,7 @@ def rows(
         key, hint = f"{above}{item.name}", hints[item.name]
         value = values.get(item.name)
         classes = (part for part in (hint, *get_args(hint)) if isinstance(part, type))
-        inner = next(filter(is_dataclass, classes), None)
-        # The line on a field, perhaps that of the class it is inherited from.
-        same = (getattr(c, "__dataclass_fields__", {}).get(item.name) for c in schema.__mro__)
-        about = next(filter(None, (each.metadata.get("about") for each in same if each)), "")
+        inner, about = next(filter(is_dataclass, classes), None), _about(schema, item.name)
         if inner and not (about and value is None):
             within: Any = value if isinstance(value, Mapping) else {}
             for row in rows(inner, within, comments, f"{key}."):
@@ -102,6 +99,12 @@ def rows(
         elif about:
             kind, limits = ("NAME", "") if inner else _kind(hint)
             yield Row(key, kind, _shown(value), f"{about}{limits}")
+
+
+def _about(schema: type, name: str) -> str:
+    """The line on a field, perhaps that of the class it is inherited from."""
+    same = (getattr(c, "__dataclass_fields__", {}).get(name) for c in schema.__mro__)
+    return next(filter(None, (each.metadata.get("about") for each in same if each)), "")
 
 
 def _kind(hint: Any) -> tuple[str, str]:

@@ -191,15 +191,16 @@ class Terms:
             if not fresh and not rows:
                 earlier = [e.note for e in alike if e.stated]
                 new = [w for w in new if not w.stated or all(w.note > note for note in earlier)]
-            restated = rows or any(w.stated for w in new)
             whole = all(e.of != of for e in now) if rows else bool(new)
-            old = [
-                e
-                for e in on
-                if (e in alike and e.stated and restated and not any(_same(w, e) for w in words))
-                or (e.text == UNSAID and whole)
-                or (e not in alike and e.stated and rows and whole and e.note < words[0].note)
-            ]
+            gone = list[Licence]()
+            if rows or any(w.stated for w in new):
+                gone += [e for e in alike if e.stated and not any(_same(w, e) for w in words)]
+            if whole:
+                gone += [e for e in on if e.text == UNSAID]
+            if rows and whole:
+                later = words[0].note
+                gone += [e for e in on if e not in alike and e.stated and e.note < later]
+            old = [e for e in on if e in gone]
             if on and (fresh or rows):
                 new = [_dated(w, old) if w.stated else w for w in new]
             chain = [*(e for e in chain if e not in old), *new]

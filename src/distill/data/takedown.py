@@ -57,17 +57,8 @@ def report_takedown(
         return
     lineages = {c.parent: [*_lineage(c.parent)] for c in sorted(runs.rglob("config.yaml"))}
     trained_on = {each for line in lineages.values() for _, roots in line for each in roots}
-    keys, near = {*pictures.values()}, {real_path(path): path for path in _near(root)}
-    counts = dict[Path, int]()
-    for real, each in sorted(({path: path for path in trained_on} | near).items()):
-        if real == real_path(root):
-            continue
-        rows = _rows(each)
-        counts[each] = sum(row.pair in pictures or literal_eval(row.key) in keys for row in rows)
-        if not rows and real in trained_on:  # pairs of one's own
-            counts[each] = len(copies(_files(each), contents))
-    sets = [each for each, count in counts.items() if count]
-    places = [f"set    {each}: {counted(counts[each], 'pair')} of these pictures" for each in sets]
+    sets = _other_sets(root, trained_on, pictures, contents)
+    places = [f"set    {s}: {counted(n, 'pair')} of these pictures" for s, n in sets.items()]
     trained = _trained_on({real_path(each) for each in (root, *sets)}, pictures, lineages)
     for run, why in trained.items():
         exported = ", its exports too" if (run / "export").is_dir() else ""
@@ -92,6 +83,23 @@ def report_takedown(
             _write(file, [*read_dropped(file), *lines])
     shown = "\n".join(places[:SHOWN])
     print(f"{head}; nothing of it is deleted, {record} names all\n{shown}".rstrip())
+
+
+def _other_sets(
+    root: Path, trained_on: set[Path], pictures: Mapping[str, str], contents: Sequence[str]
+) -> dict[Path, int]:
+    """How many of the pictures are in each set but `root` that lies near it, or that a run learnt
+    from, where any are."""
+    keys, near = {*pictures.values()}, {real_path(path): path for path in _near(root)}
+    counts = dict[Path, int]()
+    for real, each in sorted(({path: path for path in trained_on} | near).items()):
+        if real == real_path(root):
+            continue
+        rows = _rows(each)
+        counts[each] = sum(row.pair in pictures or literal_eval(row.key) in keys for row in rows)
+        if not rows and real in trained_on:  # pairs of one's own
+            counts[each] = len(copies(_files(each), contents))
+    return {each: count for each, count in counts.items() if count}
 
 
 def with_takedown(terms: Terms, path: Path) -> Terms:

@@ -125,36 +125,47 @@ def _ranges(
     sides = [dim.dim_value or SIDE for dim in (dims[1:3] if last else dims[2:4])]
     photos = [centre_square(read_photo(photo.path), max(sides)) for photo in demo_photos()]
     pictures = [np.asarray(p, np.float32).transpose(2, 0, 1)[None] / 255 for p in photos]
-
-    def cells(picture: np.ndarray) -> np.ndarray:
-        rows, columns = (side // CELL * CELL for side in picture.shape[2:])
-        crops = picture[0, :3, :rows, :columns].reshape(3, rows // CELL, CELL, -1, CELL)
-        return crops.mean((2, 4))
-
     distances = dict[tuple[Range, Range], float]()
+    crops = [picture[..., : sides[0], : sides[1]] for picture in pictures]
     for input_candidate in [input_range] if input_range else RANGES:
-        try:
-            session = open_session(_adapt(model, convention, input_candidate, (0, 1)), threads=1)
-            name = session.get_inputs()[0].name
-            crops = [picture[..., : sides[0], : sides[1]] for picture in pictures]
-            outputs = [np.asarray(session.run(None, {name: each})[0]) for each in crops]
-        except Exception:  # ONNX Runtime's own classes; what cannot run is said where it is opened
-            return None
-        if any(o.shape[2:] != each.shape[2:] for o, each in zip(outputs, crops, strict=True)):
-            return None
-        if outputs[0].shape[1] == 1:  # a matte or depth is not like its photo
+        outputs = _outputs(model, convention, input_candidate, crops)
+        if outputs is None:
             return None
         for low, high in [output_range] if output_range else RANGES:
             scaled = [(output - low) / (high - low) for output in outputs]
             edges = np.array([np.quantile(each, (0.005, 0.995)) for each in scaled])
             if edges.min() >= -BEYOND and edges.max() <= 1 + BEYOND:  # false for NaN too
                 pairs = zip(scaled, crops, strict=True)
-                far = [np.abs(cells(each) - cells(photo)).mean() for each, photo in pairs]
+                far = [np.abs(_cells(each) - _cells(photo)).mean() for each, photo in pairs]
                 distances[input_candidate, (low, high)] = float(np.mean(far))
     best, *others = sorted(distances, key=distances.__getitem__) or [OURS]
     near = distances.get(OURS, 1) <= NEAR  # linear networks make sense in several ranges
     clear = not others or distances[best] <= CLEAR * distances[others[0]]
     return best if not near and clear and distances.get(best, 1) <= NEAR else None
+
+
+def _outputs(
+    model: onnx.ModelProto,
+    convention: TakesOnnxFiles,
+    input_range: Range,
+    photos: list[np.ndarray],
+) -> list[np.ndarray] | None:
+    """Of photos (1, 3, H, W); None where it cannot run, or gives no picture that is like one."""
+    try:
+        session = open_session(_adapt(model, convention, input_range, (0, 1)), threads=1)
+        name = session.get_inputs()[0].name
+        outputs = [np.asarray(session.run(None, {name: each})[0]) for each in photos]
+    except Exception:  # ONNX Runtime's own classes; what cannot run is said where it is opened
+        return None
+    sizes = all(o.shape[2:] == each.shape[2:] for o, each in zip(outputs, photos, strict=True))
+    return outputs if sizes and outputs[0].shape[1] != 1 else None  # not a matte, nor depth
+
+
+def _cells(picture: np.ndarray) -> np.ndarray:
+    """The mean colours of the squares of (1, C, H, W)."""
+    rows, columns = (side // CELL * CELL for side in picture.shape[2:])
+    crops = picture[0, :3, :rows, :columns].reshape(3, rows // CELL, CELL, -1, CELL)
+    return crops.mean((2, 4))
 
 
 def _kind(value: onnx.ValueInfoProto) -> int:

@@ -99,34 +99,51 @@ def find(inputs: Sequence[str], output: str | None) -> tuple[list[InputFile], st
     if null := next((typed for typed in inputs if "\0" in typed), None):
         raise DistillError(f"{null!r}: no file's name holds a null byte; type another one")
     several, kinds = sum(os.path.isdir(home_path(typed)) for typed in inputs) > 1, file_kinds()
-    none = "".join(f", and no {kind.noun}" for kind in kinds)
     out = Path(os.path.abspath(home_path(output or DEFAULT)))
     files_by_path: dict[str, InputFile] = {}
     others: list[str] = []
     for typed in inputs:
         check_local(typed)
-        path = root = home_path(typed)
-        files, within = list[Path](), ""
-        if folder := os.path.isdir(path):
+        path = home_path(typed)
+        if os.path.isdir(path):
             within = real_path(path).name if several else ""
-            below, suffixes = [*walk(path)], PICTURES.union(*(kind.suffixes for kind in kinds))
-            files = sorted(p for p in below if p.suffix.lower() in suffixes)
-            others += [p.name for p in below]
-            if not files:
-                reason = f" ({reason})" if (reason := left_out(others)) else ""
-                raise DistillError(f"{path}: {NONE}{none}{reason}")
-        elif glob.has_magic(typed) and not os.path.lexists(path):
-            while glob.has_magic(str(root)):
-                root = root.parent
-            matches = sorted(glob.glob(str(path), recursive=True))
-            files = [Path(p) for p in matches if not os.path.isdir(p)]
-        absolute = Path(os.path.abspath(root))
-        if out != absolute and out.is_relative_to(absolute):  # it has the outputs of earlier runs
-            files = [p for p in files if not Path(os.path.abspath(p)).is_relative_to(out)]
-        new = [InputFile(file, within / file.relative_to(root)) for file in files]
-        for each in new if new or folder else [InputFile(path, Path(path.name))]:
+            new = _placed(_files_in(path, kinds, others), path, out, within)
+        else:
+            pattern = glob.has_magic(typed) and not os.path.lexists(path)
+            new = _placed(*_matches(path), out) if pattern else []
+            new = new or [InputFile(path, Path(path.name))]
+        for each in new:
             files_by_path.setdefault(os.path.abspath(each.path), each)
     return list(files_by_path.values()), left_out(others)
+
+
+def _files_in(folder: Path, kinds: Sequence[FileKind], names: list[str]) -> list[Path]:
+    """What can be stylised below a folder; all `names` there are added. Raises DistillError."""
+    below, suffixes = [*walk(folder)], PICTURES.union(*(kind.suffixes for kind in kinds))
+    files = sorted(p for p in below if p.suffix.lower() in suffixes)
+    names += [p.name for p in below]
+    if not files:
+        none = "".join(f", and no {kind.noun}" for kind in kinds)
+        reason = f" ({reason})" if (reason := left_out(names)) else ""
+        raise DistillError(f"{folder}: {NONE}{none}{reason}")
+    return files
+
+
+def _matches(pattern: Path) -> tuple[list[Path], Path]:
+    """The files that fit a pattern, and the folder above its first wildcard."""
+    root = pattern
+    while glob.has_magic(str(root)):
+        root = root.parent
+    matches = sorted(glob.glob(str(pattern), recursive=True))
+    return [Path(p) for p in matches if not os.path.isdir(p)], root
+
+
+def _placed(files: Sequence[Path], root: Path, out: Path, within: str = "") -> list[InputFile]:
+    """Files below `root`, without those in `out`, the folder for outputs, where that is there."""
+    absolute = Path(os.path.abspath(root))
+    if out != absolute and out.is_relative_to(absolute):  # it has the outputs of earlier runs
+        files = [p for p in files if not Path(os.path.abspath(p)).is_relative_to(out)]
+    return [InputFile(file, within / file.relative_to(root)) for file in files]
 
 
 def plan(
