@@ -61,7 +61,7 @@ def curate(settings: Curate) -> None:
         write_whole(output / "drop.txt", "".join(f"{line}\n" for line in drop_lines))
     if settings.apply:
         write_dropped(root, list(dict.fromkeys([*read_dropped(root / DROPPED), *drop_lines])))
-    _say(settings, output, pairs, results)
+    _print_summary(settings, output, pairs, results)
 
 
 def _take_down(root: Path, pairs: Sequence[CuratedPair], settings: Curate) -> None:
@@ -118,7 +118,7 @@ def _table(pairs: Sequence[CuratedPair], results: Sequence[Verdict]) -> str:
     return text.getvalue()
 
 
-def _say(
+def _print_summary(
     settings: Curate, output: Path, pairs: Sequence[CuratedPair], results: Sequence[Verdict]
 ) -> None:
     reasons = Counter(

@@ -205,7 +205,7 @@ def push(files: Mapping[str, Path], place: Remote, last: Sequence[str], replace:
             del sizes[name], there[name]
     if there and not replace:
         raise DistillError(
-            f"repo={place.name}: {_some([*filter(there.get, files)])} there with other content; "
+            f"repo={place.name}: {_files([*filter(there.get, files)])} there with other content; "
             "replace=true replaces them, another repo= keeps them"
         )
     for names in track(_batches(sizes, last), len(sizes), "file", "pushing", len):
@@ -226,12 +226,12 @@ def pull(
     different = [name for name in new if (root / name).exists()]
     if different and not replace:
         raise DistillError(
-            f"{root}: {_some(different)} here with other content; replace=true replaces them, "
+            f"{root}: {_files(different)} here with other content; replace=true replaces them, "
             "another folder keeps them"
         )
     there = place.files(new) if new else {}
     if gone := [name for name in new if name not in there]:
-        raise DistillError(f"repo={place.name}: {_some(gone)} missing there; push the set again")
+        raise DistillError(f"repo={place.name}: {_files(gone)} missing there; push the set again")
     for name in {*last}.intersection(different):  # killed on the way, what is there is no set
         (root / name).unlink()
     sizes = {name: there[name].bytes for name in new}
@@ -276,6 +276,6 @@ def _batches(sizes: Mapping[str, int], last: Sequence[str]) -> Iterator[Sequence
         yield closing
 
 
-def _some(names: Sequence[str]) -> str:
+def _files(names: Sequence[str]) -> str:
     more = f" and {len(names) - 1:,} more are" if len(names) > 1 else " is"
     return f"{names[0]}{more}"

@@ -93,7 +93,7 @@ def repeated_borders(network: nn.Module) -> Iterator[None]:
 
 def train(settings: PictureTrain, run: Run, first: bool) -> None:
     """Train a student, or resume; only the `first` of several processes prints and writes."""
-    style_pictures(settings, tell=first)  # what is wrong with them, before any weights are sought
+    style_pictures(settings, verbose=first)  # what is wrong with them, before weights are sought
     settings = with_terms(settings)
     if minutes := settings.picture.minutes:
         train_minutes(settings, run, first, minutes)

@@ -30,18 +30,18 @@ def files_of(settings: PictureTrain) -> list[str]:
     return files
 
 
-def style_pictures(settings: PictureTrain, tell: bool = False) -> list[Tensor]:
+def style_pictures(settings: PictureTrain, verbose: bool = False) -> list[Tensor]:
     """The style pictures (3, H, W) in [0, 1] at the size that they are seen at.
 
-    `tell`: print that size where it is half or twice the file's. Raises DistillError for one that
-    cannot be read, is small, or of one colour.
+    `verbose`: print that size where it is half or twice the file's. Raises DistillError for one
+    that cannot be read, is small, or of one colour.
     """
     pictures, side = [], round(SEEN * settings.picture.scale)
     for file in files_of(settings):
         image = read_style(file, side)
         factor = side / min(image.size)
         width, height = (min(4 * side, round(factor * each)) for each in image.size)
-        if tell and not 0.5 <= factor <= 2:
+        if verbose and not 0.5 <= factor <= 2:
             of = f"{image.width}×{image.height} pixels"
             print(f"style_image={file}: {of}, seen at {width}×{height}")
         picture = to_tensor(image.resize((width, height), Image.Resampling.LANCZOS))

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import ClassVar, Self
 
 from distill.data.address import Address
-from distill.data.cards.set_formats import SetFormat, Two
+from distill.data.cards.set_formats import PicturePair, SetFormat
 from distill.data.decode import BadPhoto
 from distill.data.manifest import KEPT, SetMetadataStore
 from distill.data.photo_table import SIDES, SKETCH_FOLDERS
@@ -101,7 +101,7 @@ class TarFormat(SetFormat):
             )
         )
 
-    def samples(self, count: int) -> Iterator[Two]:
+    def samples(self, count: int) -> Iterator[PicturePair]:
         catalogue = Catalogue(self.root)
         for side in reversed(SIDES):
             pairs = ShardedPairs(self.root, catalogue, side, self.manifest.codec, whole=False)

@@ -262,7 +262,7 @@ class BlazeFace:
         Scores, and in pixels of the photo x + iy of both corners of the box and of six points.
         """
         step = side / LOOK * turn / abs(turn)
-        planes = looked_at(photo, at, step, LOOK)
+        planes = turned_square(photo, at, step, LOOK)
         boxes, scores = self._session.run(["boxes", "scores"], {"photo": planes})
         chance = 1 / (1 + np.exp(-scores[0, :, 0].clip(-100, 100).astype(float)))
         values = boxes[0].reshape(-1, 8, 2).astype(float)
@@ -283,7 +283,7 @@ class BlazeFace:
         return faces
 
 
-def looked_at(photo: Image.Image, at: complex, step: complex, side: int) -> Array:
+def turned_square(photo: Image.Image, at: complex, step: complex, side: int) -> Array:
     """(1, 3, side, side) in [0, 1], of a photo around `at`; `step` is from a pixel to the next."""
     factor = max(1, round(abs(step)))
     corner = (at - step * complex(side, side) / 2) / factor
@@ -318,8 +318,8 @@ def brow_finder() -> Callable[[NDArray[np.uint8], Face], NDArray[np.complex128]]
     def brows(photo: NDArray[np.uint8], face: Face) -> NDArray[np.complex128]:
         middle, unit = frame(*(face.marks[m] for m in ("right_eye", "left_eye", "mouth")))
         at, step = middle + 0.5j * unit, MESH_SIDES / MESH * unit
-        looked = looked_at(Image.fromarray(photo), at, step, MESH)
-        points = session.run(["marks"], {"photo": looked})[0].reshape(-1, 3)[BROWS]
+        square = turned_square(Image.fromarray(photo), at, step, MESH)
+        points = session.run(["marks"], {"photo": square})[0].reshape(-1, 3)[BROWS]
         return at + step * (points[..., 0] + 1j * points[..., 1] - complex(MESH, MESH) / 2)
 
     return brows

@@ -49,8 +49,9 @@ OPAQUE = 255
 _NAMED = (("photo", "stylized"), ("A", "B"))
 _MAKE_SOME = "python -m distill.prepare --help says how to make pairs of photos"
 
-Two = tuple[Path, Path]
-Layout = dict[Side, tuple[Path, Two | None]]  # of a side its folder and, in it, two of pictures
+FolderPair = tuple[Path, Path]
+# Of a side its folder and, in it, two of pictures.
+Layout = dict[Side, tuple[Path, FolderPair | None]]
 # Folders of sides; val/ comes before valid/.
 _SIDES_NAMED: dict[str, Side] = {"train": "train", "valid": "val", "val": "val", "test": "test"}
 
@@ -338,7 +339,7 @@ def _without_dropped(root: Path, sides: dict[Side, Pairs]) -> dict[Side, Pairs]:
     return kept
 
 
-def _pairs_of(folder: Path, style: str | None, two: Two | None, alone: list[str]) -> Pairs:
+def _pairs_of(folder: Path, style: str | None, two: FolderPair | None, alone: list[str]) -> Pairs:
     """The pairs of `two` folders, or those that stand side by side in the pictures of `folder`."""
     if two:
         photos, targets = two
@@ -362,7 +363,7 @@ def _pairs_of(folder: Path, style: str | None, two: Two | None, alone: list[str]
     return pairs
 
 
-def _two_folders(folder: Path, style: str | None) -> Two | None:
+def _two_folders(folder: Path, style: str | None) -> FolderPair | None:
     for left, right in (*_NAMED, *([("faces", style)] if style else [])):
         both = (folder / left).is_dir() and (folder / right).is_dir()
         if both and not (folder / left).samefile(folder / right):

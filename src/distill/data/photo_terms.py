@@ -34,7 +34,7 @@ MOST = 40  # links of a chain for the photos of one set; of more the photographe
 
 
 class PhotoTerms(NamedTuple):
-    """What is said of a photo."""
+    """The author, source and licence of a photo; empty where nothing is stated."""
 
     author: str = ""
     source: str = ""
@@ -104,10 +104,10 @@ def terms_by_row(keys: Iterable[str], rows: Rows) -> tuple[list[PhotoTerms], lis
     return listed, sorted(idle)
 
 
-def photo_links(of: str, said: Iterable[PhotoTerms], note: str = "") -> list[Licence]:
+def photo_links(of: str, photo_terms: Iterable[PhotoTerms], note: str = "") -> list[Licence]:
     """A link for all photos of one author, source and licence, with their number in its name; none
     for photos of which nothing is said."""
-    counts = Counter(each for each in said if each.licence)
+    counts = Counter(each for each in photo_terms if each.licence)
     if len(counts) > MOST:
         pairs = {(e.licence, e.author) for e in counts}
         authors = Counter(licence for licence, _ in pairs)

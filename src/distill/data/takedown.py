@@ -38,17 +38,17 @@ def report_takedown(
     root: Path,
     pictures: Mapping[str, str],
     runs: Path = Path("runs"),
-    own: Path | None = None,
+    metadata: Path | None = None,
     contents: Sequence[str] = (),
     restored: Iterable[str] = (),
 ) -> None:
     """Find and say what still holds these `pictures`, by pair name the photo's key; nothing of no
-    pictures. The folder `own` of the set's own files, None: `root`, keeps what was found.
+    pictures. The folder `metadata` of the set's own files, None: `root`, keeps what was found.
 
     `contents` are lines for the pictures' files (`content_line`), `restored` the pair names of
     pictures that may be used again. Raises OSError where the set's own list cannot be written.
     """
-    record = (own or root) / TAKEDOWN
+    record = (metadata or root) / TAKEDOWN
     if back := {*restored} & _pictures(record).keys():
         for file in (record, *runs.rglob(TAKEDOWN)):
             with suppress(OSError):

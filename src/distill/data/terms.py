@@ -80,8 +80,8 @@ def terms_of(path: Path, depth: int = 0) -> Terms:
 def _terms_of(path: Path, depth: int = 0, typed: Training | None = None) -> Terms:
     """The same, by the settings `typed` now, where a run has any, in the place of its own."""
     if path.suffix.lower() == ".onnx":
-        said = noted(read_graph(path), NOTE)
-        return Terms((Licence(path.name),)) if said is None else read_terms(said)
+        stored = noted(read_graph(path), NOTE)
+        return Terms((Licence(path.name),)) if stored is None else read_terms(stored)
     if is_network_file(path):
         return described_terms(read_description(path))
     saved, trained = _saved(path)
@@ -139,11 +139,11 @@ def _kept_in(run: Path | None, terms: Terms, before: Terms) -> Terms:
     return terms
 
 
-def described_terms(said: Description) -> Terms:
+def described_terms(about: Description) -> Terms:
     """The same of what a safetensors file says of its network."""
-    if said.terms is not None:
-        return read_terms(said.terms)
-    style = asdict(said.style) if isinstance(said, StudentDescription) else None
+    if about.terms is not None:
+        return read_terms(about.terms)
+    style = asdict(about.style) if isinstance(about, StudentDescription) else None
     teacher = _of_teacher(style, None, 0) if style else ()
     return Terms((*teacher, Licence("what else it learnt from, which older files do not say")))
 

@@ -46,7 +46,7 @@ class RunPictures:
     read: Callable[[int], tuple[Tensor, Tensor | None]]
     shuffled: bool = False
 
-    def some(self, most: int | None = None) -> Iterator[tuple[Tensor, Tensor | None]]:
+    def sample(self, most: int | None = None) -> Iterator[tuple[Tensor, Tensor | None]]:
         """Those that can be read, of at most so many, evenly from first to last."""
         numbers: Sequence[int] = range(self.count)
         if most is not None:  # the first of a shuffled stream stand for all
@@ -101,7 +101,7 @@ def held_out(subject: Subject, folder: str | None) -> Samples:
         files = spread(find_photos(Path(folder)), MEASURED)
         return Samples(_stack(photos_of(files, subject.sides), f"photos={folder}"), None, folder)
     pictures = _pictures(subject, "val")
-    both = list(pictures.some(MEASURED))
+    both = list(pictures.sample(MEASURED))
     photos = _stack((photo for photo, _ in both), pictures.where)
     targets = [target for _, target in both if target is not None]
     return Samples(photos, torch.stack(targets) if targets else None, Path(pictures.where).name)
@@ -113,7 +113,7 @@ def calibration(subject: Subject, folder: str | None) -> Tensor:
         photos = spread(find_photos(Path(folder), "calibration="), CALIBRATION)
         return _stack(photos_of(photos, subject.sides), f"calibration={folder}")
     pictures = _pictures(subject, "train")
-    return _stack((photo for photo, _ in pictures.some(CALIBRATION)), pictures.where)
+    return _stack((photo for photo, _ in pictures.sample(CALIBRATION)), pictures.where)
 
 
 def parity(subject: Subject, folder: str | None) -> Tensor:
@@ -129,7 +129,7 @@ def parity(subject: Subject, folder: str | None) -> Tensor:
         there = sources.has_photos(source)
         photos = photos_of(sources.photos(source) if there else demo_photos(), subject.sides)
     else:  # pairs that were named by their folder and are gone: photos=DIR need not be theirs
-        photos = (photo for photo, _ in _pictures(subject, "val").some())
+        photos = (photo for photo, _ in _pictures(subject, "val").sample())
     pictures = list(islice(photos, PARITY))
     if not pictures:
         raise DistillError("no photo to compare PyTorch and ONNX Runtime on; name some: photos=DIR")

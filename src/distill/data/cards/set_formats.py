@@ -28,7 +28,7 @@ from distill.data.photo_table import (
 from distill.data.photos import Side, spread
 
 SIDE = 256  # pixels, where nothing else is said
-Two = tuple[Image.Image, Image.Image]
+PicturePair = tuple[Image.Image, Image.Image]
 
 
 class SetFormat(ABC):
@@ -82,7 +82,7 @@ class SetFormat(ABC):
         """The text of the section `Files`: how the pairs lie there, and what is typed."""
 
     @abstractmethod
-    def samples(self, count: int) -> Iterator[Two]:
+    def samples(self, count: int) -> Iterator[PicturePair]:
         """Input and target of pairs that lie evenly over the last side that has any: held-out ones
         before others."""
 
@@ -165,7 +165,7 @@ class FolderFormat(SetFormat):
             f"target.\n\n{self.use('hub', '')}"
         )
 
-    def samples(self, count: int) -> Iterator[Two]:
+    def samples(self, count: int) -> Iterator[PicturePair]:
         first, second = self.folders
         for side in reversed(SIDES):
             names = sorted(
