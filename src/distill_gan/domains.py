@@ -19,6 +19,7 @@ from distill.data.photos import Photo, Side, find_photos, group_of
 from distill.data.split import HELD_OUT, split
 
 Domains = tuple[list[Photo], list[Photo]]  # of A and of B
+Folder = Path | str | None
 
 _WANTED = (
     "give a folder with trainA/ + trainB/ or with A/ + B/ as data.root=DIR, "
@@ -27,7 +28,7 @@ _WANTED = (
 
 
 def find_unpaired(
-    root: Path | None, a: Path | None, b: Path | None, val_fraction: float, seed: int
+    root: Folder, a: Folder, b: Folder, val_fraction: float, seed: int
 ) -> dict[Side, Domains]:
     """Both sides of a folder with two domains, or of two folders `a` and `b` given without `root`.
 
@@ -37,6 +38,7 @@ def find_unpaired(
 
     Raises DistillError for a folder that is missing, empty, or given for both domains.
     """
+    root, a, b = (Path(each) if each else None for each in (root, a, b))
     if root is None:
         if not a and not b:
             raise DistillError(f"data.root=null: no pictures to learn from; {_WANTED}")

@@ -1,6 +1,5 @@
 """From checked settings to the pictures of a run: a data module of each recipe's datasets."""
 
-from pathlib import Path
 from typing import Any
 
 from distill.core.errors import DistillError
@@ -40,8 +39,7 @@ def unpaired(settings: CycleGANTrain) -> DistillData:
     """Training and validation pictures of recipe=cyclegan, the latter at the side of the crops."""
     d = settings.data
     _check_sizes(d)
-    root, a, b = (Path(folder) if folder else None for folder in (d.root, d.a, d.b))
-    sides = find_unpaired(root, a, b, d.val_fraction, d.split_seed)
+    sides = find_unpaired(d.root, d.a, d.b, d.val_fraction, d.split_seed)
     check_some(d.root, sides["train"][0])
     common: dict[str, Any] = {"crop_size": d.crop_size, "pad": d.pad}
     varied: dict[str, Any] = {"flip": d.flip, "seed": settings.seed, "colour": d.colour}

@@ -92,8 +92,7 @@ def held_out_domains(
     d = trained.data
     if settings.photos:
         d = replace(d, root=settings.photos, a=None, b=None)
-    root, a, b = (Path(each) if each else None for each in (d.root, d.a, d.b))
-    val = find_unpaired(root, a, b, d.val_fraction, d.split_seed)["val"]
+    val = find_unpaired(d.root, d.a, d.b, d.val_fraction, d.split_seed)["val"]
     photos: Domains = dict(zip("AB", val, strict=True))
     about: dict[str, str] = {}
     if settings.photos and real_path(Path(settings.photos)) != real_path(
@@ -119,10 +118,10 @@ def held_out_domains(
 
 def seen_by_domains(learnt: UnpairedDataConfig) -> SeenPictures:
     """What a run that learnt from two domains has seen."""
-    root, a, b = (Path(each) if each else None for each in (learnt.root, learnt.a, learnt.b))
-    where = root or Path(f"{a} and {b}")
+    folders = learnt.root, learnt.a, learnt.b
+    where = Path(learnt.root or f"{learnt.a} and {learnt.b}")
     try:
-        photos = find_unpaired(root, a, b, learnt.val_fraction, learnt.split_seed)["train"]
+        photos = find_unpaired(*folders, learnt.val_fraction, learnt.split_seed)["train"]
     except DistillError:
         return SeenPictures([], f"the training pictures of {where} are gone")
     domains = zip("AB", photos, strict=True)

@@ -4,13 +4,11 @@ A line of its simplified files is {"word", "key_id", "recognized", "drawing": [[
 whole numbers from 0 to 255, a list of both for each stroke (Google, CC BY 4.0).
 """
 
-from __future__ import annotations
-
 import json
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 from PIL import Image, ImageDraw
@@ -86,24 +84,23 @@ def _draw(files: Sequence[Path], options: QuickDraw, folder: Path) -> Counter[st
     return lines
 
 
-@dataclass(frozen=True)
-class Drawing:
-    """A drawing of the file, and whether the game recognised it."""
+class Drawing(NamedTuple):
+    """A drawing of a file, and whether the game recognised it."""
 
     key: str
     strokes: Strokes
     recognised: bool
 
-    @classmethod
-    def from_line(cls, line: str) -> Drawing:
-        """Raises ValueError, KeyError or TypeError for a line of another form."""
-        row = json.loads(line)
-        strokes = [np.array(stroke[:2], float) for stroke in row["drawing"]]
-        drawing = cls(str(row["key_id"]), strokes, bool(row["recognized"]))
-        fits = all(s.ndim == 2 and s.size and np.isfinite(s).all() for s in strokes)
-        if not (strokes and fits and drawing.key.isalnum()):
-            raise ValueError("no strokes")
-        return drawing
+
+def _parsed(line: str) -> Drawing:
+    """Raises ValueError, KeyError or TypeError for a line of another form."""
+    row = json.loads(line)
+    strokes = [np.array(stroke[:2], float) for stroke in row["drawing"]]
+    key, recognised = str(row["key_id"]), bool(row["recognized"])
+    fits = all(s.ndim == 2 and s.size and np.isfinite(s).all() for s in strokes)
+    if not (strokes and fits and key.isalnum()):
+        raise ValueError("no strokes")
+    return Drawing(key, strokes, recognised)
 
 
 def _drawings(file: Path) -> Iterator[Drawing | None]:
@@ -115,7 +112,7 @@ def _drawings(file: Path) -> Iterator[Drawing | None]:
         with file.open(encoding="utf-8") as lines:
             for number, line in enumerate(lines):
                 try:
-                    yield Drawing.from_line(line)
+                    yield _parsed(line)
                 except (ValueError, KeyError, TypeError) as error:
                     if not number:
                         raise DistillError(

@@ -106,8 +106,9 @@ def to_rgb(image: Image.Image, alpha: bool = False) -> Image.Image:
     and for TIFFs that Pillow reads wrongly.
     """
     tags: Any = getattr(image, "tag_v2", {})  # of a TIFF
-    _check_pixels(image, tags)
-    picture = _in_srgb(image, _eight_bits(image, tags))
+    bits, signed = max(tags.get(_BITS, (16,))), _SIGNED in tags.get(_FORMAT, ())
+    _check_pixels(image, tags, bits, signed)
+    picture = _in_srgb(image, _eight_bits(image, tags, bits, signed))
     if picture.mode == "RGBA" and not alpha:
         picture = Image.alpha_composite(Image.new("RGBA", picture.size, "white"), picture)
     plain = picture.convert("RGBA" if alpha else "RGB")
@@ -115,31 +116,23 @@ def to_rgb(image: Image.Image, alpha: bool = False) -> Image.Image:
     return plain
 
 
-def _check_pixels(image: Image.Image, tags: Any) -> None:
+def _check_pixels(image: Image.Image, tags: Any, bits: int, signed: bool) -> None:
     raw = image.info.get("compression") == "raw"
     if image.mode in ("F", "LAB"):
         raise BadPhoto(f"pixels of the kind {image.mode} are not supported")
-    if _signed(tags) and tags.prefix == b"MM" and not raw:
+    if signed and tags.prefix == b"MM" and not raw:
         raise BadPhoto("a compressed big-endian TIFF of signed numbers is not supported")
-    odd = _bits(tags) != 8 or tags.get(_FILL, 1) != 1 or tags.get(_PHOTOMETRIC) == 0
+    odd = bits != 8 or tags.get(_FILL, 1) != 1 or tags.get(_PHOTOMETRIC) == 0
     if tags.get(_PLANES) == _SEPARATE and (image.mode in _SEE_THROUGH or (raw and odd)):
         raise BadPhoto("a TIFF of planes is supported with 8 bits and without transparency only")
     if max(tags.get(_COLOURS, (2**16 - 1,))) < 2**8:
         raise BadPhoto("a TIFF with a palette of 8 bits, where it has 16, is not supported")
 
 
-def _bits(tags: Mapping[int, Any]) -> int:
-    return max(tags.get(_BITS, (16,)))
-
-
-def _signed(tags: Mapping[int, Any]) -> bool:
-    return _SIGNED in tags.get(_FORMAT, ())
-
-
-def _eight_bits(image: Image.Image, tags: Mapping[int, Any]) -> Image.Image:
+def _eight_bits(image: Image.Image, tags: Any, bits: int, signed: bool) -> Image.Image:
     """As one of the modes L, CMYK, RGB and RGBA."""
-    if image.mode.startswith("I") or _signed(tags):
-        return _grey(image, tags)
+    if image.mode.startswith("I") or signed:
+        return _grey(image, tags, bits, signed)
     if image.mode in _SEE_THROUGH or "transparency" in image.info:
         # Grey that is multiplied by its alpha Pillow converts to grey with alpha alone.
         return (image.convert("LA") if image.mode == "La" else image).convert("RGBA")
@@ -160,12 +153,11 @@ def _in_srgb(image: Image.Image, picture: Image.Image) -> Image.Image:
     return picture
 
 
-def _grey(image: Image.Image, tags: Mapping[int, Any]) -> Image.Image:
+def _grey(image: Image.Image, tags: Mapping[int, Any], bits: int, signed: bool) -> Image.Image:
     """Grey of other than unsigned 8 bits as those, and RGBA where one level of it is transparent.
 
     Below 0 of signed numbers is black.
     """
-    bits, signed = _bits(tags), _signed(tags)
     grey, low = np.asarray(image).astype(np.int64), signed * 2 ** (bits - 1)
     grey = (grey + low) % 2**bits - low  # Pillow has no signed 8 bits and no unsigned 32
     white = 2 ** (bits - signed) - 1
