@@ -43,10 +43,7 @@ FindLandmarks = Callable[[Pixels, Pixels], float]
 
 
 def measure(
-    pairs: Sequence[Pair],
-    kept: Path,
-    style: StyleChange | None,
-    landmarks: FindLandmarks | None,
+    pairs: Sequence[Pair], kept: Path, style: StyleChange | None, landmarks: FindLandmarks | None
 ) -> Scores:
     """The scores of every pair; those in the file `kept` of unchanged files are taken from there.
 

@@ -67,8 +67,7 @@ def _verdict(row: np.void, style: float, limits: CurationLimits, align: bool) ->
 def _with_copies(results: list[Verdict], edges: Edges) -> list[Verdict]:
     """Of near-duplicates one stays: without a reason against it, then of the best agreement."""
     order = sorted(
-        range(len(results)),
-        key=lambda i: (bool(results[i].reasons), -results[i].agreement),
+        range(len(results)), key=lambda i: (bool(results[i].reasons), -results[i].agreement)
     )
     rank = {index: place for place, index in enumerate(order)}
     beside: dict[int, list[int]] = {}

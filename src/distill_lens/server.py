@@ -208,11 +208,7 @@ class Server(ThreadingHTTPServer):
     daemon_threads = True
 
     def __init__(
-        self,
-        folder: Path,
-        settings: Lens,
-        context: ssl.SSLContext | None,
-        addresses: Iterable[str],
+        self, folder: Path, settings: Lens, context: ssl.SSLContext | None, addresses: Iterable[str]
     ) -> None:
         if ":" in settings.host:
             self.address_family = socket.AF_INET6

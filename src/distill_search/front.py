@@ -87,10 +87,7 @@ def front(complete: Sequence[FrozenTrial], names: Sequence[str]) -> list[FrozenT
 
 
 def plot(
-    complete: Sequence[FrozenTrial],
-    best: Sequence[FrozenTrial],
-    names: Sequence[str],
-    path: Path,
+    complete: Sequence[FrozenTrial], best: Sequence[FrozenTrial], names: Sequence[str], path: Path
 ) -> None:
     """The first objective over each other one, the front joined; of one, over the trials."""
     from matplotlib.figure import Figure

@@ -100,10 +100,7 @@ class Command:
 
 
 def command(
-    name: str,
-    schema: Schema[Any],
-    files: bool = False,
-    implied: Implied | None = None,
+    name: str, schema: Schema[Any], files: bool = False, implied: Implied | None = None
 ) -> Callable[[Task], Command]:
     """Make a task a `Command`."""
 

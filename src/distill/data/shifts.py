@@ -57,10 +57,7 @@ def aligned_squares(
     down, right = map(float, shift)
     side = 1 - max(abs(down), abs(right))
     top, left = (max(0.0, -off) + (1 - abs(off) - side) / 2 for off in (down, right))
-    return [
-        _cut(first, top, left, side, size),
-        _cut(second, top + down, left + right, side, size),
-    ]
+    return [_cut(first, top, left, side, size), _cut(second, top + down, left + right, side, size)]
 
 
 def _cut(image: Image.Image, top: float, left: float, side: float, size: int) -> Image.Image:

@@ -344,10 +344,7 @@ def _short(path: Path) -> str:
 
 
 def _of_teacher(
-    style: Mapping[str, Any],
-    node: Mapping[str, Any] | None,
-    depth: int,
-    stated: str | None = None,
+    style: Mapping[str, Any], node: Mapping[str, Any] | None, depth: int, stated: str | None = None
 ) -> tuple[Licence, ...]:
     """By the terms of the published weights that they are, whatever was typed; by those of the run,
     file or pictures that the teacher is; and by what was typed."""

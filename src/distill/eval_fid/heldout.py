@@ -14,13 +14,7 @@ from torch import Tensor, nn
 from distill.config import compose
 from distill.config.groups import choices
 from distill.config.settings.commands import EvalFid
-from distill.config.settings.training import (
-    PhotoSource,
-    Prepare,
-    SplitConfig,
-    Train,
-    source_of,
-)
+from distill.config.settings.training import PhotoSource, Prepare, SplitConfig, Train, source_of
 from distill.core.arrays import over_white
 from distill.core.errors import DistillError, counted
 from distill.core.files import real_path

@@ -40,9 +40,7 @@ BATCH = 4
 VERSION = 1
 
 INCEPTION = WeightsFile(
-    "pt_inception-2015-12-05-6726825d.pth",
-    fid_inception.FID_WEIGHTS_URL,
-    sha256="6726825d",
+    "pt_inception-2015-12-05-6726825d.pth", fid_inception.FID_WEIGHTS_URL, sha256="6726825d"
 )
 
 MOBILENET = WeightsFile(

@@ -145,10 +145,7 @@ def _ranges(
 
 
 def _outputs(
-    model: onnx.ModelProto,
-    convention: TakesOnnxFiles,
-    input_range: Range,
-    photos: list[np.ndarray],
+    model: onnx.ModelProto, convention: TakesOnnxFiles, input_range: Range, photos: list[np.ndarray]
 ) -> list[np.ndarray] | None:
     """Of photos (1, 3, H, W); None where it cannot run, or gives no picture that is like one."""
     try:

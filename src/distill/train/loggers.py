@@ -157,11 +157,7 @@ def _open_mlflow(
         folder.mkdir(parents=True, exist_ok=True)
         uri, kept = f"sqlite:///{folder / 'mlflow.db'}", (folder / "artifacts").as_uri()
     logger = MLFlowLogger(
-        wanted.experiment,
-        run.folder.name,
-        uri,
-        artifact_location=kept,
-        run_id=known,
+        wanted.experiment, run.folder.name, uri, artifact_location=kept, run_id=known
     )
     opened = logger.experiment
     if known:

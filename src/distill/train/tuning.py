@@ -35,11 +35,7 @@ SMOOTH = 3.0  # steps, the width of the symmetric smoothing
 
 
 def measure(
-    module: DistillModule,
-    data: Pictures,
-    settings: Train,
-    run: Run,
-    device: torch.device,
+    module: DistillModule, data: Pictures, settings: Train, run: Run, device: torch.device
 ) -> None:
     """Balance the loss and find the rate, as the settings ask, and keep both in the run.
 

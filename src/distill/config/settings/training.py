@@ -99,8 +99,7 @@ class SplitConfig(DataConfig):
         default=0.0,
     )
     align: bool = setting(
-        "shift targets that are a few pixels off onto their photos",
-        default=False,
+        "shift targets that are a few pixels off onto their photos", default=False
     )
 
 

@@ -99,10 +99,7 @@ class MobileNetV2Encoder(nn.Module):
         self.width, self.expansion, self.multiple = width, expansion, multiple
         shape = [[min(factor, expansion), *rest] for factor, *rest in SHAPE]
         full = torchvision.models.mobilenet_v2(
-            weights=None,
-            width_mult=width,
-            inverted_residual_setting=shape,
-            round_nearest=multiple,
+            weights=None, width_mult=width, inverted_residual_setting=shape, round_nearest=multiple
         )
         self.blocks = nn.Sequential(*full.features[: BLOCKS[stages]])
         _relu_for_relu6(self.blocks)
