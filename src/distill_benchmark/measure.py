@@ -5,6 +5,7 @@ from collections.abc import Callable, Hashable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass, field
 from functools import partial
+from itertools import product
 from typing import Any
 
 import onnx
@@ -13,6 +14,7 @@ import torch
 from distill.core import sessions
 from distill.core.errors import DistillError, counted, reason_of
 from distill.core.progress import bar
+from distill.core.threads import on_threads
 from distill.metrics import complexity, footprint, timing
 from distill.metrics.timing import Times
 from distill_benchmark.settings import Benchmark
@@ -82,15 +84,11 @@ def measure(models: Sequence[TimedModel], settings: Benchmark, there: Sequence[s
     load = timing.load_average()
     figures = Figures(timing.facts() | {"rounds": settings.rounds, "load_before": load})
     counts = [timing.cores() if n == "all" else n for n in settings.threads]
-    before = torch.get_num_threads()
-    try:
-        for provider in dict.fromkeys(there):
-            for size in dict.fromkeys(settings.sizes):
-                for threads in dict.fromkeys(counts):
-                    conditions = Conditions(provider, size, threads)
-                    _measure_under(conditions, models, settings.rounds, figures)
-    finally:
-        torch.set_num_threads(before)
+    # Each once, however often it was typed.
+    for each in dict.fromkeys(product(there, settings.sizes, counts)):
+        conditions = Conditions(*each)
+        with on_threads(conditions.threads):
+            _measure_under(conditions, models, settings.rounds, figures)
     peaks = figures.best_peaks()
     for line in figures.rows:  # what share of the fastest product, on as many threads, it comes to
         peak, rate = peaks.get((line["provider"], line["threads"])), line["gmacs_per_s"]
@@ -103,7 +101,6 @@ def _measure_under(
     conditions: Conditions, models: Sequence[TimedModel], rounds: int, figures: Figures
 ) -> None:
     size, threads, provider = conditions.size, conditions.threads, conditions.provider
-    torch.set_num_threads(threads)
     candidates = [_make_ready(model, conditions, figures.skipped) for model in models]
     ready = [each for each in candidates if each is not None]
     if not ready:

@@ -1,8 +1,8 @@
 """recipe=picture: a student learns the look of one picture, or of a few, by perceptual losses."""
 
 import time
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager, nullcontext
+from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 from typing import Any
 
@@ -11,6 +11,7 @@ from torch import Tensor, nn
 
 from distill.config.settings.training import Train
 from distill.core.errors import DistillError, counted
+from distill.core.process import with_attribute
 from distill.runs.run_folder import Run, callback_state, step_of
 from distill.train import student_training
 from distill.train.distillation import DistillModule
@@ -74,21 +75,11 @@ class PictureModule(DistillModule):
         return {"style": style.expand_as(photo), "photo": photo, "result": self(photo)}
 
 
-@contextmanager
-def repeated_borders(network: nn.Module) -> Iterator[None]:
+def repeated_borders(network: nn.Module) -> AbstractContextManager[None]:
     """Convolutions that are padded with zeros repeat the border instead."""
-    padded = [
-        each
-        for each in network.modules()
-        if isinstance(each, nn.Conv2d) and each.padding_mode == "zeros"
-    ]
-    for each in padded:
-        each.padding_mode = "replicate"
-    try:
-        yield
-    finally:
-        for each in padded:
-            each.padding_mode = "zeros"
+    layers = (each for each in network.modules() if isinstance(each, nn.Conv2d))
+    padded = (each for each in layers if each.padding_mode == "zeros")
+    return with_attribute(padded, "padding_mode", "replicate")
 
 
 def train(settings: PictureTrain, run: Run, first: bool) -> None:

@@ -8,7 +8,7 @@ import platform
 import re
 import signal
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
@@ -152,3 +152,16 @@ def silent() -> Iterator[None]:
             os.dup2(copy, standard)
         for each in (nowhere, *copies):
             os.close(each)
+
+
+@contextmanager
+def with_attribute(objects: Iterable[object], name: str, value: object) -> Iterator[None]:
+    """The attribute of these modules, layers or others is another one in this block."""
+    before = [(each, getattr(each, name)) for each in objects]
+    for each, _ in before:
+        setattr(each, name, value)
+    try:
+        yield
+    finally:
+        for each, old in before:
+            setattr(each, name, old)

@@ -11,6 +11,7 @@ import statistics
 import time
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from functools import cache
 from typing import TypeVar
 
@@ -30,6 +31,17 @@ LONGEST = 120.0  # seconds between trials that change nothing, if SHARE allows i
 SIDE, CHANNELS, LAYERS = 32, 32, 48
 
 Unit = TypeVar("Unit")
+
+
+@contextmanager
+def on_threads(count: int) -> Iterator[None]:
+    """PyTorch computes with so many threads in this block, and as before behind it."""
+    before = torch.get_num_threads()
+    torch.set_num_threads(count)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(before)
 
 
 class ThreadTuner:

@@ -5,6 +5,7 @@ from pathlib import Path
 import numpy as np
 import torch
 
+from distill.core.threads import on_threads
 from distill.export.format import ConversionSource, ConvertedFormat, Inference
 from distill.export.forms import Form
 from distill.export.onnx import OnnxExporter
@@ -30,12 +31,7 @@ class Safetensors(ConvertedFormat):
         network, _ = read_network_file(folder / self.files[0])
 
         def run(photo: np.ndarray) -> np.ndarray:
-            threads = torch.get_num_threads()
-            torch.set_num_threads(1)
-            try:
-                with torch.inference_mode():
-                    return at_any_size(network, torch.from_numpy(photo)).numpy()
-            finally:
-                torch.set_num_threads(threads)
+            with on_threads(1), torch.inference_mode():
+                return at_any_size(network, torch.from_numpy(photo)).numpy()
 
         return run

@@ -21,8 +21,10 @@ from distill.core import weights as weights_files
 from distill.core.errors import DistillError, counted
 from distill.core.files import atomic_write, cache_folder
 from distill.core.images import IMAGENET_MEAN, IMAGENET_STD
+from distill.core.process import with_attribute
 from distill.core.progress import track
 from distill.core.state_dicts import load_tensors
+from distill.core.threads import on_threads
 from distill.core.weights import WeightsFile
 from distill.metrics.frechet import Kernel, gaussian, polynomial
 from distill.metrics.vit import VisionTransformer, of_dinov2
@@ -108,15 +110,14 @@ class Inception(FeatureNetwork):
 
     def __init__(self, state: dict[str, Tensor]) -> None:
         super().__init__()
+
         # pytorch-fid has no way to name a local file: lend it our loader while it builds.
-        original = fid_inception.load_state_dict_from_url
-        fid_inception.load_state_dict_from_url = lambda *_args, **_kwargs: state
-        try:
-            self.net = fid_inception.InceptionV3(
-                [fid_inception.InceptionV3.BLOCK_INDEX_BY_DIM[2048]]
-            )
-        finally:
-            fid_inception.load_state_dict_from_url = original
+        def load(*_args: object, **_kwargs: object) -> dict[str, Tensor]:
+            return state
+
+        with with_attribute([fid_inception], "load_state_dict_from_url", load):
+            block = fid_inception.InceptionV3.BLOCK_INDEX_BY_DIM[2048]
+            self.net = fid_inception.InceptionV3([block])
         _freeze_and_fold(self)
 
     def forward(self, pictures: Tensor) -> Tensor:
@@ -270,13 +271,11 @@ def parallel_map(work: Callable[[Item], Result], items: Iterable[Item]) -> Itera
     """
     count = torch.get_num_threads()
     waiting: deque[Future[Result]] = deque()
-    try:
-        with ThreadPoolExecutor(count, "work", torch.set_num_threads, (1,)) as pool:
-            for item in items:
-                waiting.append(pool.submit(work, item))
-                if len(waiting) > 2 * count:
-                    yield waiting.popleft().result()
-            while waiting:
+    pool = ThreadPoolExecutor(count, "work", torch.set_num_threads, (1,))
+    with on_threads(count), pool:  # a worker's setting reaches parts of the whole process
+        for item in items:
+            waiting.append(pool.submit(work, item))
+            if len(waiting) > 2 * count:
                 yield waiting.popleft().result()
-    finally:
-        torch.set_num_threads(count)  # a worker's setting reaches parts of the whole process
+        while waiting:
+            yield waiting.popleft().result()

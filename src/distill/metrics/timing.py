@@ -20,6 +20,7 @@ from torch import nn
 from distill.core import sessions
 from distill.core.process import cores, processor
 from distill.core.sessions import open_session, picture_call
+from distill.core.threads import on_threads
 
 Call = Callable[[], object]
 Key = TypeVar("Key", bound=Hashable)
@@ -60,14 +61,9 @@ def onnx_ms(path: Path, picture: np.ndarray, repeats: int = 30) -> float:
 
 def torch_ms(network: nn.Module, size: int | tuple[int, int]) -> float:
     """Median milliseconds of 3 runs of a PyTorch network, 1 thread, batch 1."""
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
-    try:
-        with torch.inference_mode():
-            photo = torch.full((1, 3, *np.broadcast_to(size, 2)), 0.5)
-            return _median_ms(lambda: network(photo), 3)
-    finally:
-        torch.set_num_threads(threads)
+    with on_threads(1), torch.inference_mode():
+        photo = torch.full((1, 3, *np.broadcast_to(size, 2)), 0.5)
+        return _median_ms(lambda: network(photo), 3)
 
 
 def interleave(

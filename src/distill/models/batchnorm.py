@@ -1,13 +1,15 @@
 """BatchNorm: folded into the convolutions before it, and back; its statistics kept or measured."""
 
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from copy import deepcopy
 
 import torch
 from torch import Tensor, nn
 from torch.nn.modules.batchnorm import _BatchNorm
 from torch.nn.utils.fusion import fuse_conv_bn_eval
+
+from distill.core.process import with_attribute
 
 Convolution = nn.Conv2d | nn.ConvTranspose2d
 
@@ -118,34 +120,18 @@ TRIMMED = 0.1  # of the batches, at each end, when statistics are measured
 FLOOR = 0.03  # of the median variance of a layer's channels
 
 
-@contextmanager
-def frozen_statistics(network: nn.Module) -> Iterator[None]:
+def frozen_statistics(network: nn.Module) -> AbstractContextManager[None]:
     """Each BatchNorm that trains normalises by the current batch, as ever, and records nothing.
 
     For further passes of one step: else their pictures would count among those that evaluation
     goes by, and those of earlier steps for less.
     """
-    norms = [norm for norm in _norms(network) if norm.track_running_stats]
-    for norm in norms:
-        norm.track_running_stats = False
-    try:
-        yield
-    finally:
-        for norm in norms:
-            norm.track_running_stats = True
+    return with_attribute(_norms(network), "track_running_stats", False)
 
 
-@contextmanager
-def by_averages(network: nn.Module) -> Iterator[None]:
+def by_averages(network: nn.Module) -> AbstractContextManager[None]:
     """Each BatchNorm normalises by its running statistics, as in evaluation."""
-    norms = [norm for norm in _norms(network) if norm.training]
-    for norm in norms:
-        norm.eval()
-    try:
-        yield
-    finally:
-        for norm in norms:
-            norm.train()
+    return with_attribute(_norms(network), "training", False)
 
 
 def normalise_by_averages(network: nn.Module) -> None:
