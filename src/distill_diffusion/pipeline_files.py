@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from distill.core.errors import DistillError, needed, reason_of
+from distill.core.errors import DistillError, library_errors, needed
 from distill.core.files import home_path, sha256
 
 INSTALL = "pip install 'distill[diffusion]'"
@@ -88,18 +88,14 @@ def _of_the_hub(
         from diffusers import DiffusionPipeline
         from huggingface_hub import snapshot_download
     kinds = ["*.json", "*.safetensors"]
-    try:
-        with quiet(bars=True):
-            if setting == "teacher.pipeline":
-                how = {"revision": revision, "variant": variant, "local_files_only": not fetch}
-                return Path(DiffusionPipeline.download(name, **how))
-            return Path(snapshot_download(name, allow_patterns=kinds, local_files_only=not fetch))
-    except Exception as error:  # of the hub's many classes, and of those of its connection
-        why = "the hub gives nothing of that name" if fetch else "it is not in the hub's cache"
-        raise DistillError(
-            f"{setting}={name}: no such folder here, and {why} ({reason_of(error, 200)}); name a "
-            "folder, or fetch it where there is a connection"
-        ) from error
+    why = "the hub gives nothing of that name" if fetch else "it is not in the hub's cache"
+    what = f"{setting}={name}: no such folder here, and {why}"
+    remedy = "; name a folder, or fetch it where there is a connection"
+    with library_errors(what, remedy=remedy), quiet(bars=True):
+        if setting == "teacher.pipeline":
+            how = {"revision": revision, "variant": variant, "local_files_only": not fetch}
+            return Path(DiffusionPipeline.download(name, **how))
+        return Path(snapshot_download(name, allow_patterns=kinds, local_files_only=not fetch))
 
 
 def content_hash(path: Path) -> str:

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from distill.check.onnx_graph import Graph, Node, Shape, Tensor
-from distill.core.errors import DistillError, extra_package, reason_of
+from distill.core.errors import DistillError, extra_package, library_errors
 from distill.core.process import silent
 from distill_formats.executorch import ABOUT_METHOD
 
@@ -19,11 +19,8 @@ def _read(path: Path, kind: str, module: str, extra: str, reader: Callable[..., 
     package = extra_package(module, str(path), f"pip install 'distill[{extra}]'")
     files = [each for each in (path, *path.rglob("*")) if each.is_file()]
     size = sum(each.stat().st_size for each in files)
-    try:
+    with library_errors(f"{path}: not a readable {kind}"):
         return Graph(path, size, (), 0, **reader(path, package), constants={})
-    except Exception as error:
-        reason = reason_of(error, 200)
-        raise DistillError(f"{path}: not a readable {kind} ({reason})") from error
 
 
 def read_tflite(path: Path) -> Graph:

@@ -18,7 +18,7 @@ from optuna.trial import FrozenTrial, Trial, TrialState
 from sqlalchemy.exc import DBAPIError
 
 from distill.config.multirun import Job, Outcome
-from distill.core.errors import INTERRUPTED, DistillError, reason_of
+from distill.core.errors import INTERRUPTED, DistillError, library_errors
 from distill.core.files import home_path
 from distill_search.objectives import RISING
 from distill_search.settings import Search
@@ -149,11 +149,11 @@ class Trials:
             "none": optuna.pruners.NopPruner(),
         }
         address = self.search.storage
-        try:
+        path = home_path(address) if address else self.folder / "study.journal"
+        with library_errors(f"{address or path}: no study can be kept there"):
             if address and "://" in address:
                 storage = _database(address)
             else:
-                path = home_path(address) if address else self.folder / "study.journal"
                 storage = JournalStorage(JournalFileBackend(str(path)))
             return optuna.create_study(
                 study_name=self.folder.name,
@@ -164,11 +164,6 @@ class Trials:
                     "maximize" if name in RISING else "minimize" for name in self.search.objectives
                 ],
             )
-        except Exception as error:  # whatever a database or a damaged file says
-            at = address or self.folder / "study.journal"
-            raise DistillError(
-                f"{at}: no study can be kept there ({reason_of(error, 200)})"
-            ) from error
 
     def _sampler(self, seed: int) -> optuna.samplers.BaseSampler:
         several = len(self.search.objectives) > 1

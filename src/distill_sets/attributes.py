@@ -13,7 +13,7 @@ from pathlib import Path, PurePosixPath
 
 import numpy as np
 
-from distill.core.errors import DistillError, counted, needed, reason_of
+from distill.core.errors import DistillError, counted, library_errors, needed
 from distill.core.files import home_path, scratch_folder, write_json
 from distill.core.next_step import next_step
 from distill.core.nodes import unknown_name
@@ -56,7 +56,8 @@ def read_table(path: Path, header: Sequence[str] = ()) -> Table:
     rows; of a list without names they are the `header`. Or CSV, or Parquet, with names. Raises
     DistillError in one line.
     """
-    try:
+    # No file, bytes that are no text, pyarrow's own classes.
+    with library_errors(f"{path}: not a list of attributes", most=None):
         if path.suffix.lower() == ".parquet":
             names, *rows = _parquet_rows(path)
         else:
@@ -65,10 +66,6 @@ def read_table(path: Path, header: Sequence[str] = ()) -> Table:
             names, *rows = csv.reader(lines) if csv_like else _celeba_rows(lines, header)
         if odd := next((row for row in rows if len(row) != len(names)), None):
             raise ValueError(f"{odd[:1]}: {len(odd)} values for {len(names)} columns")
-    except DistillError:
-        raise
-    except Exception as error:  # no file, bytes that are no text, pyarrow's own classes
-        raise DistillError(f"{path}: not a list of attributes ({reason_of(error)})") from error
     return Table(path, names[1:], {stem_of(PurePosixPath(row[0]).name): row[1:] for row in rows})
 
 

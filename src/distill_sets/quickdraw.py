@@ -14,7 +14,7 @@ import numpy as np
 from PIL import Image, ImageDraw
 
 from distill.core.arrays import save_png
-from distill.core.errors import DistillError, counted, reason_of
+from distill.core.errors import DistillError, counted, library_errors, reason_of
 from distill.core.files import home_path, write_json
 from distill.core.next_step import next_step
 from distill.core.progress import bar
@@ -108,19 +108,17 @@ def _drawings(file: Path) -> Iterator[Drawing | None]:
 
     Raises DistillError for a file whose first line is none of its form.
     """
-    try:
-        with file.open(encoding="utf-8") as lines:
-            for number, line in enumerate(lines):
-                try:
-                    yield _parsed(line)
-                except (ValueError, KeyError, TypeError) as error:
-                    if not number:
-                        raise DistillError(
-                            f"{file}: want Quick, Draw!'s simplified .ndjson ({reason_of(error)})"
-                        ) from error
-                    yield None
-    except (OSError, UnicodeDecodeError) as error:
-        raise DistillError(f"{file}: cannot be read ({reason_of(error)})") from error
+    unreadable = library_errors(f"{file}: cannot be read", OSError, UnicodeDecodeError, most=None)
+    with unreadable, file.open(encoding="utf-8") as lines:
+        for number, line in enumerate(lines):
+            try:
+                yield _parsed(line)
+            except (ValueError, KeyError, TypeError) as error:
+                if not number:
+                    raise DistillError(
+                        f"{file}: want Quick, Draw!'s simplified .ndjson ({reason_of(error)})"
+                    ) from error
+                yield None
 
 
 def drawn(strokes: Strokes, how: QuickDraw, seed: int) -> Image.Image:

@@ -25,7 +25,7 @@ from distill.config.extension import default_words, extended, sweeps
 from distill.config.groups import choices, conf_folder, conf_folders, every_group, tell_hidden
 from distill.config.registry import recipes
 from distill.config.validate import check
-from distill.core.errors import DistillError, reason_of
+from distill.core.errors import DistillError, library_errors, reason_of
 from distill.core.files import real_path
 from distill.core.next_step import for_shell, unquoted
 from distill.core.nodes import class_of, takes
@@ -158,16 +158,15 @@ def over_conf(name: str, overrides: Sequence[str] = ()) -> Iterator[OverridesPar
     outer = GlobalHydra.instance().hydra  # set while a command runs: commands may compose too
     GlobalHydra.instance().clear()
     try:
-        with hydra.initialize_config_dir(str(conf_folder()), version_base="1.3"):
+        with (
+            library_errors("a choice's file is no YAML", YAMLError, most=300),
+            hydra.initialize_config_dir(str(conf_folder()), version_base="1.3"),
+        ):
             try:
                 yield OverridesParser.create(GlobalHydra.instance().config_loader())
             # The last two are Hydra's for GROUP=5 and GROUP=[5].
             except (HydraException, OmegaConfBaseException, ValueError, TypeError) as error:
                 raise DistillError(_reason(name, overrides, error)) from error
-            except YAMLError as error:
-                raise DistillError(
-                    f"a choice's file is no YAML ({reason_of(error, 300)})"
-                ) from error
             except RecursionError as error:
                 circle = "the `defaults` of a choice's file lead back to it; mend that file"
                 raise DistillError(f"{' '.join(overrides)}: {circle}") from error
@@ -214,9 +213,8 @@ def _reason(name: str, overrides: Sequence[str], error: Exception) -> str:
         if reason := wrong_choice(group, values[group]):
             return reason
     tree, key = _tree_of_choices(name, [e for e in parsed if e.key_or_group in groups])
-    if key := key or next(
-        _keys_not_in(tree, (e for e in parsed if e.key_or_group not in groups)), ""
-    ):
+    others = [e for e in parsed if e.key_or_group not in groups]
+    if key := key or next(_keys_not_in(tree, others), ""):
         return no_setting(name, key, tree, overrides)
     if isinstance(error, InterpolationKeyError):
         group, missing = str(error.full_key).split(".")[0], str(error).split("'")[1]

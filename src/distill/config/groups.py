@@ -9,7 +9,7 @@ from typing import Any
 import yaml
 
 from distill.core import plugins
-from distill.core.errors import DistillError, reason_of
+from distill.core.errors import library_errors
 
 typed_folders: list[Path] = []  # of --config-dir
 
@@ -83,10 +83,8 @@ def file_at(place: str) -> Path:
 
 
 def _content(path: Path) -> dict[str, Any]:
-    try:
+    with library_errors(f"{path}: no YAML", yaml.YAMLError, UnicodeDecodeError):
         content = yaml.safe_load(path.read_text(encoding="utf-8"))
-    except (yaml.YAMLError, UnicodeDecodeError) as error:
-        raise DistillError(f"{path}: no YAML ({reason_of(error, 200)})") from error
     content = content if isinstance(content, dict) else {}
     if not isinstance(content.get("defaults", []), list):
         del content["defaults"]  # Hydra says what is wrong with it

@@ -17,7 +17,7 @@ from distill.config.extension import extended
 from distill.config.groups import choices, conf_folders, every_group
 from distill.config.registry import recipe_named, recipes
 from distill.config.settings.base import Given, NameSetting, PathMark
-from distill.core.errors import DistillError, reason_of
+from distill.core.errors import DistillError, library_errors
 
 WIDTH, INDENT = 100, 28
 
@@ -156,10 +156,8 @@ def described(path: Path) -> list[Row]:
     text = path.read_text(encoding="utf-8")
     whole = path.parent in conf_folders() or text.startswith("# @package _global_")
     prefix = "" if whole else f"{path.parent.name}."
-    try:
+    with library_errors(f"{path}: no YAML", yaml.YAMLError):
         return [row._replace(key=f"{prefix}{row.key}") for row in comments(text)]
-    except yaml.YAMLError as error:
-        raise DistillError(f"{path}: no YAML ({reason_of(error, 200)})") from error
 
 
 def comments(text: str) -> Iterator[Row]:

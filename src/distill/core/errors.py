@@ -13,7 +13,7 @@ import sys
 import threading
 import warnings
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -90,15 +90,28 @@ def of_the_user(what: str, *others: type[Exception]) -> Iterator[None]:
 
 
 @contextmanager
-def needed(what: str, remedy: str = EVERYTHING) -> Iterator[None]:
+def library_errors(
+    what: str, *kinds: type[Exception], most: int | None = 200, remedy: str = ""
+) -> Iterator[None]:
+    """Around a library, which raises what it likes, or one of `kinds`: a DistillError instead.
+
+    That is `what`, the library's reason in at most so many characters, and the `remedy`.
+    """
+    kinds = kinds or (Exception,)
+    try:
+        yield
+    except DistillError:
+        raise
+    except kinds as error:
+        raise DistillError(f"{what} ({reason_of(error, most)}){remedy}") from error
+
+
+def needed(what: str, remedy: str = EVERYTHING) -> AbstractContextManager[None]:
     """Around imports of what some installations leave out: one that fails ends in one line.
 
     `what` says what needs which package.
     """
-    try:
-        yield
-    except ImportError as error:
-        raise DistillError(f"{what} ({reason_of(error)}); {remedy}") from error
+    return library_errors(what, ImportError, most=None, remedy=f"; {remedy}")
 
 
 def extra_package(module: str, what: str, remedy: str) -> Any:

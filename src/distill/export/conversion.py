@@ -17,7 +17,7 @@ from distill.config.groups import nodes_of
 from distill.config.settings.base import Node
 from distill.config.settings.commands import Export
 from distill.core.arrays import over_white
-from distill.core.errors import DistillError, reason_of
+from distill.core.errors import DistillError, library_errors, reason_of
 from distill.core.files import home_path, scratch_folder, sha256, write_json, write_whole
 from distill.core.nodes import class_of, part
 from distill.core.onnx_files import summary_file
@@ -195,7 +195,7 @@ def _make(each: Format, source: ConversionSource, folder: Path, photos: Tensor) 
 
 
 def _try(each: Format, source: ConversionSource, folder: Path, photos: Tensor) -> Trial | None:
-    try:
+    with library_errors(f"{each.name}: {each.runs_in} cannot run it"):
         inside = each.open(folder)
         if inside is None:
             return None
@@ -207,11 +207,6 @@ def _try(each: Format, source: ConversionSource, folder: Path, photos: Tensor) -
         groups = batches(len(photos), source.exporter.batch)
         outputs = [torch.from_numpy(run(photos[rows].numpy())) for rows in groups]
         return run, torch.cat(outputs)[: len(photos)]
-    except DistillError:
-        raise
-    except Exception as error:  # runtimes have classes of their own
-        reason = f"{each.runs_in} cannot run it ({reason_of(error, 200)})"
-        raise DistillError(f"{each.name}: {reason}") from error
 
 
 def _row(

@@ -18,7 +18,7 @@ from torch import Tensor, nn
 from torch.onnx.errors import OnnxExporterError
 
 from distill.core import onnx_files
-from distill.core.errors import DistillError, reason_of
+from distill.core.errors import DistillError, library_errors
 from distill.core.onnx_files import COLOURS_AT, GLOBAL_STATISTICS, SUMMARY, flush_subnormals, note
 from distill.core.sessions import open_session
 from distill.core.terms import NOTE
@@ -200,7 +200,8 @@ class OnnxExporter:
             # and what it says of sizes that become constants is meant to be so.
             warnings.simplefilter("ignore")
             opset = self.opset_of(network)
-            try:
+            what = f"exporter.opset={opset}: cannot hold this network"
+            with library_errors(what, OnnxExporterError):
                 torch.onnx.export(
                     network.cpu().eval().to(memory_format=torch.contiguous_format),
                     tuple(inputs.values()),
@@ -211,10 +212,6 @@ class OnnxExporter:
                     opset_version=opset,
                     dynamo=False,
                 )
-            except OnnxExporterError as error:
-                raise DistillError(
-                    f"exporter.opset={opset}: cannot hold this network ({reason_of(error, 200)})"
-                ) from error
         return buffer.getvalue()
 
     def _complete(self, model: onnx.ModelProto, statistics: bool = False) -> onnx.ModelProto:

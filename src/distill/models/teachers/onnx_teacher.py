@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from distill.core.arrays import MODES
-from distill.core.errors import DistillError, reason_of
+from distill.core.errors import DistillError, library_errors
 from distill.core.files import home_path
 from distill.core.onnx_files import content_hash
 from distill.core.sessions import open_file, open_session
@@ -119,12 +119,8 @@ class OnnxTeacher(Teacher):
     def _run(self, x: np.ndarray) -> np.ndarray:
         short = (self._batch or len(x)) - len(x)  # a fixed batch is filled up, then cut again
         full = np.concatenate([x, np.repeat(x[-1:], short, axis=0)]) if short else x
-        try:
+        with library_errors(f"{self.path}: cannot run on {full.shape} {full.dtype}", most=None):
             output = self._session.run([self.output], {self.input: full})[0]
-        except Exception as error:  # ONNX Runtime raises classes of its own, without a common base
-            raise DistillError(
-                f"{self.path}: cannot run on {full.shape} {full.dtype} ({reason_of(error)})"
-            ) from error
         return np.atleast_1d(np.asarray(output))[: len(x)]
 
     def _order(self, x: Tensor) -> Tensor:
