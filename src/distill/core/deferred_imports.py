@@ -17,6 +17,8 @@ from importlib.metadata import version
 from types import ModuleType
 from typing import Any
 
+from distill.core.process import with_attribute
+
 PACKAGE = "torchmetrics"
 PLOT = f"{PACKAGE}.utilities.plot"
 CLASSES = {"metric": "Metric", "collections": "MetricCollection"}  # by their modules
@@ -50,11 +52,8 @@ class _WithoutMatplotlib(Loader):
 
     def exec_module(self, module: ModuleType) -> None:
         libraries: Any = importlib.import_module(f"{PACKAGE}.utilities.imports")
-        installed, libraries._MATPLOTLIB_AVAILABLE = libraries._MATPLOTLIB_AVAILABLE, False
-        try:
+        with with_attribute([libraries], "_MATPLOTLIB_AVAILABLE", False):
             self.whole.exec_module(module)
-        finally:
-            libraries._MATPLOTLIB_AVAILABLE = installed
 
 
 class _TwoClasses(Loader):
