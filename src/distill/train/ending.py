@@ -24,39 +24,52 @@ def outcome(run: Run, network: str) -> list[str]:
     `network` is what the run trained: student or generator. Where photos were compared too and the
     student is no better than they are, a line says what to do.
     """
-    table, lines = run.validations(), []
-    if table and "val/photo_style" in (row := table[-1]):
-        figures = f"style {row['val/style']:.3f} (photos {row['val/photo_style']:.3f})"
-        if "val/content" in row:  # of loss.weights.content=0 there is none
-            figures += f", content {row['val/content']:.3f}"
-        lines.append(f"validation at step {row['step']:.0f}: {figures}")
-        if row["val/style"] > LEARNT * row["val/photo_style"]:
-            lines.append(
-                f"the {network} has not learnt the style yet: train longer, the same command with "
-                "a larger trainer.max_steps or picture.minutes goes on"
-            )
-    elif table and "val/psnr" not in (row := table[-1]):  # a recipe without targets
-        others = (f"{key[4:]} {value:.4g}" for key, value in row.items() if key.startswith("val/"))
-        figures = f"Fréchet {row['val/frechet']:.1f}" if "val/frechet" in row else ", ".join(others)
-        lines.append(f"validation at step {row['step']:.0f}: {figures}")
-    elif table:
-        line = f"validation at step {row['step']:.0f}: {network} {_pair(row, '')}"
-        if "val/photo_psnr" in row:
-            line += f"; the photos themselves {_pair(row, 'photo_')}"
-        lines.append(line)
-        if row["val/psnr"] <= row.get("val/photo_psnr", -math.inf):
-            further = "the same command with a larger trainer.max_steps goes on"
-            if run.last.is_file() and ended_early(run.last):
-                further = "by another run=NAME and a larger trainer.patience"
-            lines.append(
-                f"the {network} is no better than the photos themselves: train longer, {further}; "
-                "or try another rate (lr=auto)"
-            )
+    lines = []
+    if table := run.validations():
+        row = table[-1]
+        if "val/photo_style" in row:
+            figures, advice = _style(row, network)
+        elif "val/psnr" in row:
+            figures, advice = _targets(row, network, run)
+        else:  # a recipe without targets
+            each = (f"{key[4:]} {v:.4g}" for key, v in row.items() if key.startswith("val/"))
+            frechet = f"Fréchet {row['val/frechet']:.1f}" if "val/frechet" in row else ""
+            figures, advice = frechet or ", ".join(each), ""
+        lines = [f"validation at step {row['step']:.0f}: {figures}", advice]
     if previews := sorted((run.folder / "previews").glob("step-*.png")):
         lines.append(f"preview: {previews[-1]}")
     if run.folder.parent.name.startswith("sweep-"):  # one of many, which a table compares
-        return lines
-    return [*lines, next_step("export", **run.words)]
+        return [*filter(None, lines)]
+    return [*filter(None, lines), next_step("export", **run.words)]
+
+
+def _style(row: Mapping[str, float], network: str) -> tuple[str, str]:
+    """Figures of a style's distance, and what to do where the photos' own is as small."""
+    figures = f"style {row['val/style']:.3f} (photos {row['val/photo_style']:.3f})"
+    if "val/content" in row:  # of loss.weights.content=0 there is none
+        figures += f", content {row['val/content']:.3f}"
+    if row["val/style"] <= LEARNT * row["val/photo_style"]:
+        return figures, ""
+    return figures, (
+        f"the {network} has not learnt the style yet: train longer, the same command with "
+        "a larger trainer.max_steps or picture.minutes goes on"
+    )
+
+
+def _targets(row: Mapping[str, float], network: str, run: Run) -> tuple[str, str]:
+    """Figures of the likeness to targets, and what to do where the photos are as like them."""
+    figures = f"{network} {_pair(row, '')}"
+    if "val/photo_psnr" in row:
+        figures += f"; the photos themselves {_pair(row, 'photo_')}"
+    if row["val/psnr"] > row.get("val/photo_psnr", -math.inf):
+        return figures, ""
+    further = "the same command with a larger trainer.max_steps goes on"
+    if run.last.is_file() and ended_early(run.last):
+        further = "by another run=NAME and a larger trainer.patience"
+    return figures, (
+        f"the {network} is no better than the photos themselves: train longer, {further}; "
+        "or try another rate (lr=auto)"
+    )
 
 
 def _pair(row: Mapping[str, float], whose: str) -> str:
