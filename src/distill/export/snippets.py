@@ -45,44 +45,61 @@ def _values(about: Mapping[str, Any], file: str, sides: tuple[int, int]) -> dict
     input_facts, output_facts = about["input"], about["output"]
     batch, (height, width) = input_facts["shape"][0], sides
     batch, channels = 1 if isinstance(batch, str) else batch, len(output_facts["channels"])
-    values: dict[str, Any] = {
+    shared: dict[str, Any] = {
         "FILE": file, "WEIGHTS": file.replace(".param", ".bin"), "WIDTH": width, "HEIGHT": height,
         "BATCH": batch, "CHANNELS": channels, "ORDER": output_facts["channels"],
         "INPUT": input_facts["name"], "OUTPUT": output_facts["name"],
         "KT_ALPHA": "byteOf(i, 3)" if channels == 4 else "255",
     }  # fmt: skip
-    for key, end, count in (("IN", input_facts, 3), ("OUT", output_facts, channels)):
-        byte, last = end["type"] == "uint8", end["layout"] == "NHWC"
-        times = "*" if key == "OUT" else "/"  # between bytes and what the file has
-        scale = f" {times} 255" if end["range"][1] == 1 else ""
-        shape = [batch, height, width, count] if last else [batch, count, height, width]
-        picture = end["type"] == "picture"
-        what = f"{'a pixel buffer' if picture else 'an array'} of {shape}"
-        values |= {
-            f"{key}_TYPE": end["type"], f"{key}_SHAPE": shape, f"{key}_SCALE": scale,
-            f"{key}_BYTES": 1 if byte else 4, f"{key}_SCALE_C": f"{scale}.0f" if scale else "",
-            f"{key}_INDEX": f"{count} * i + c" if last else "c * SIZE + i",
-            f"{key}_NORM": f"1.0f{scale}.0f" if scale else "1.0f",
-            f"JS_{key}": "Uint8Array" if byte else "Float32Array",
-            f"C_{key}": "uint8_t" if byte else "float",
-            f"SWIFT_{key}": f"{what}, {end['channels']}, values in {end['range']}",
-            "SWIFT_GET": "imageBufferValue" if picture else "multiArrayValue",
-        }  # fmt: skip
-        if key == "IN":
-            array = "pixels" if last else "pixels.transpose(0, 3, 1, 2)"
-            kotlin = f"input.putFloat(4 * at, value{f'{scale}f' if scale else '.toFloat()'})"
-            values["PY_IN"] = array if byte else f"np.float32({array}){scale}"
-            values["KT_PUT"] = "input.put(at, value.toByte())" if byte else kotlin
-            values["C_SHAPE"] = str(shape)[1:-1]
-            values["SWIFT_AS"] = "pixelBuffer" if picture else "multiArray"
-        else:
-            output_array = "output" if last else "output.transpose(0, 2, 3, 1)"
-            kotlin_byte = f"(output.getFloat(4 * at){scale} + 0.5f).toInt().coerceIn(0, 255)"
-            values["PY_OUT"] = (
-                output_array if byte else f"np.uint8(np.clip({output_array}{scale} + 0.5, 0, 255))"
-            )
-            values["PY_GREY"] = "[..., 0]" if channels == 1 else ""
-            values["JS_CHANNELS"] = max(channels, 3)  # grey for red, green and blue
-            values["JS_INDEX"] = values["OUT_INDEX"] if channels > 1 else "i"
-            values["KT_GET"] = "output.get(at).toInt() and 255" if byte else kotlin_byte
-    return values
+    size = batch, height, width
+    return shared | _input_values(input_facts, size) | _output_values(output_facts, size, channels)
+
+
+def _input_values(end: Mapping[str, Any], size: tuple[int, int, int]) -> dict[str, Any]:
+    values = _end_values("IN", end, size, 3, "/")
+    scale, byte = values["IN_SCALE"], end["type"] == "uint8"
+    array = "pixels" if end["layout"] == "NHWC" else "pixels.transpose(0, 3, 1, 2)"
+    kotlin = f"input.putFloat(4 * at, value{f'{scale}f' if scale else '.toFloat()'})"
+    return values | {
+        "PY_IN": array if byte else f"np.float32({array}){scale}",
+        "KT_PUT": "input.put(at, value.toByte())" if byte else kotlin,
+        "C_SHAPE": str(values["IN_SHAPE"])[1:-1],
+        "SWIFT_AS": "pixelBuffer" if end["type"] == "picture" else "multiArray",
+    }
+
+
+def _output_values(
+    end: Mapping[str, Any], size: tuple[int, int, int], channels: int
+) -> dict[str, Any]:
+    values = _end_values("OUT", end, size, channels, "*")
+    scale, byte = values["OUT_SCALE"], end["type"] == "uint8"
+    array = "output" if end["layout"] == "NHWC" else "output.transpose(0, 2, 3, 1)"
+    kotlin = f"(output.getFloat(4 * at){scale} + 0.5f).toInt().coerceIn(0, 255)"
+    return values | {
+        "PY_OUT": array if byte else f"np.uint8(np.clip({array}{scale} + 0.5, 0, 255))",
+        "PY_GREY": "[..., 0]" if channels == 1 else "",
+        "JS_CHANNELS": max(channels, 3),  # grey for red, green and blue
+        "JS_INDEX": values["OUT_INDEX"] if channels > 1 else "i",
+        "KT_GET": "output.get(at).toInt() and 255" if byte else kotlin,
+        "SWIFT_GET": "imageBufferValue" if end["type"] == "picture" else "multiArrayValue",
+    }
+
+
+def _end_values(
+    key: str, end: Mapping[str, Any], size: tuple[int, int, int], count: int, times: str
+) -> dict[str, Any]:
+    """What input and output have alike; `times`: between bytes and what the file has, / or *."""
+    (batch, *sides), last = size, end["layout"] == "NHWC"
+    byte, picture = end["type"] == "uint8", end["type"] == "picture"
+    shape = [batch, *sides, count] if last else [batch, count, *sides]
+    scale = f" {times} 255" if end["range"][1] == 1 else ""
+    what = f"{'a pixel buffer' if picture else 'an array'} of {shape}"
+    return {
+        f"{key}_TYPE": end["type"], f"{key}_SHAPE": shape, f"{key}_SCALE": scale,
+        f"{key}_BYTES": 1 if byte else 4, f"{key}_SCALE_C": f"{scale}.0f" if scale else "",
+        f"{key}_INDEX": f"{count} * i + c" if last else "c * SIZE + i",
+        f"{key}_NORM": f"1.0f{scale}.0f" if scale else "1.0f",
+        f"JS_{key}": "Uint8Array" if byte else "Float32Array",
+        f"C_{key}": "uint8_t" if byte else "float",
+        f"SWIFT_{key}": f"{what}, {end['channels']}, values in {end['range']}",
+    }  # fmt: skip
