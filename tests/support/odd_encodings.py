@@ -228,6 +228,14 @@ def indexed(**options):
     return out.getvalue()
 
 
+def packed_grey(bits):
+    """A PNG of 1/3 of white, which is transparent, 2/3 and black, in `bits` each."""
+    levels = painted(*((2**bits - 1) * part // 3 for part in (1, 2, 0)))[..., 0]
+    ones = np.unpackbits(levels[..., None], axis=-1)[..., -bits:]
+    rows = rows_of(np.packbits(ones.reshape(64, -1), axis=-1))
+    return png(128, 64, bits, 0, rows, chunk(b"tRNS", struct.pack(">H", levels[0, 0])))
+
+
 def see_through(alpha, kind="PNG", mode="RGBA", **options):
     picture = Image.fromarray(PICTURE).convert(mode)
     picture.putalpha(alpha)

@@ -43,6 +43,7 @@ from support.odd_encodings import (
     jpeg,
     orientation,
     over_white,
+    packed_grey,
     painted,
     palette,
     png,
@@ -112,6 +113,12 @@ USED = {
         1,
     ),
     "RGB, one see-through.png": saved("PNG", transparency=A, pixels=painted((255,) * 3, B, C)),
+    **{
+        f"{bits} bits grey, one see-through.png": Used(
+            functools.partial(packed_grey, bits), painted((255,) * 3, (170,) * 3, (0,) * 3)
+        )
+        for bits in (2, 4)
+    },
     "grey and alpha.png": Used(lambda: see_through(51, mode="LA"), 0.2 * GREY + 0.8 * 255, 2),
     "all see-through.png": Used(lambda: see_through(0), painted(*[(255,) * 3] * 3)),
     "half see-through.webp": Used(
@@ -278,6 +285,10 @@ SKIPPED = {
     "bad checksum of the pixels.png": (
         lambda: encoded(PICTURE, "PNG")[:-16] + b"oops" + chunk(b"IEND", b""),
         CUT,
+    ),
+    "16 bits colour, one see-through.png": (
+        lambda: png(128, 64, 16, 2, rows_of(WIDE_16), chunk(b"tRNS", bytes(6))),
+        "a PNG of 16-bit colours, one transparent, is not supported",
     ),
     "bad pixels.png": (lambda: changed(encoded(NOISE, "PNG"), b"IDAT", 999), CUT),
     "garbage ahead.jpg": (lambda: b"garbage" + encoded(PICTURE, "JPEG"), NO_PICTURE),

@@ -277,7 +277,7 @@ def open_photo(path: PhotoFile) -> BinaryIO:
 
 def upright(image: Image.Image) -> Image.Image:
     """Turned as its EXIF says; damaged EXIF, which raises whatever it likes, turns nothing."""
-    image.load()
+    decode.load(image)
     try:
         turn = _TURNS.get(image.getexif().get(_ORIENTATION, 1))
     except Exception:
