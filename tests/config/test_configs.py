@@ -165,6 +165,7 @@ def test_a_head_that_is_not_there():
         ("data.weights=[inf]", "data.weights.0=inf: input should be a finite number"),
         ("lr=inf", "lr=inf: input should be a finite number"),
         ("seed=-1", "seed=-1: input should be greater than or equal to 0"),
+        (f"trainer.max_steps={2**63}", f"trainer.max_steps={2**63}: input should be less than"),
         ("seed=5000000000", "seed=5000000000: input should be less than 4294967296"),
     ],
 )

@@ -32,7 +32,7 @@ def one_of(entry: str, *ours: str) -> AfterValidator:
 
 
 Direction = Literal["AtoB", "BtoA"]
-Positive = Annotated[int, Field(gt=0)]
+Positive = Annotated[int, Field(gt=0, lt=2**40)]  # times a batch, it is a length in Python
 Seed = Annotated[int, Field(ge=0, lt=2**32)]  # as NumPy takes it
 Name = Annotated[str, AfterValidator(_name)]  # of a folder
 Fraction = Annotated[float, Field(gt=0, le=1)]
