@@ -291,6 +291,21 @@ def test_a_damaged_last_checkpoint_gives_way_to_the_one_before(tmp_path, capsys)
     assert "previous.ckpt, step 7, is used instead" in said
 
 
+@pytest.mark.parametrize("names", [["previous", "best"], ["best"]])
+def test_without_its_last_checkpoint_a_run_goes_on_from_another(tmp_path, names):
+    run = Run(tmp_path / "run")
+    run.start(composed(), None, "5 steps")
+    run.last.parent.mkdir()
+    for step, name in enumerate(names, 3):
+        torch.save({"global_step": step}, run.last.with_stem(name))
+    assert run.resumable(composed()) == run.last.with_stem(names[0])
+    with pytest.raises(DistillError, match=r"lr: 0\.003 then, 0\.002 now"):
+        run.resumable(composed("lr=2e-3"))
+    run.start(composed("resume=false"), None, "5 steps")
+    assert (tmp_path / "run.old-1/checkpoints/best.ckpt").is_file()
+    assert not run.checkpoints
+
+
 def test_a_run_goes_on_whose_settings_name_a_class_where_an_earlier_version_had_it(tmp_path):
     run = trained(tmp_path / "run")
     torch.save({"global_step": 7}, run.last)

@@ -72,6 +72,11 @@ class Run:
         return self.folder / "checkpoints" / "best.ckpt"
 
     @property
+    def checkpoints(self) -> list[Path]:
+        """Those that are there; the first is the one to resume from."""
+        return [file for file in (self.last, self.previous, self.best) if file.is_file()]
+
+    @property
     def measured(self) -> Path:
         """What lr=auto and loss.balance found before the first step."""
         return self.folder / "measured.yaml"
@@ -120,24 +125,25 @@ class Run:
     def resumable(self, settings: Training) -> Path | None:
         """The checkpoint to resume from, None for a new run; changes nothing.
 
-        It is the last one, or the one before it where a crash damaged the last. Raises DistillError
+        It is the last one, or another where a crash damaged the last. Raises DistillError
         when settings that decide the outcome differ from the earlier run's.
         """
-        if not settings.resume or not self.last.is_file():
+        if not settings.resume or not self.checkpoints:
             return None
         if changes := differences(self.settings(), settings):
             raise DistillError(
                 f"{self.folder}: this run has other settings ({as_typed(changes, settings)}); use "
                 "them again, start over with resume=false, or choose another name with run=NAME"
             )
+        checkpoint, *others = self.checkpoints
         try:
-            step_of(self.last)
+            step_of(checkpoint)
         except DistillError as damage:
-            if not self.previous.is_file():
+            if not others:
                 raise
-            print(f"{damage}; {self.previous.name}, step {step_of(self.previous)}, is used instead")
-            return self.previous
-        return self.last
+            checkpoint = others[0]
+            print(f"{damage}; {checkpoint.name}, step {step_of(checkpoint)}, is used instead")
+        return checkpoint
 
     @contextmanager
     def alone(self) -> Iterator[None]:
@@ -177,7 +183,7 @@ class Run:
         `length` is that of a new run in words. With `resume=false` an earlier run is renamed, not
         deleted.
         """
-        if self.last.is_file() and not settings.resume:
+        if self.checkpoints and not settings.resume:
             numbered = (self.folder.with_name(f"{self.folder.name}.old-{n}") for n in count(1))
             kept = next(folder for folder in numbered if not folder.exists())
             self.folder.rename(kept)

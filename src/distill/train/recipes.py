@@ -31,7 +31,7 @@ def train(
             f"recipe={settings.recipe}: takes no DataLoader; name its pictures in the settings"
         )
     run, first = Run(Path(settings.runs) / settings.run, callbacks), is_rank_zero()
-    begun = run.last.is_file()
+    begun = bool(run.checkpoints)
     with run.alone() if first else nullcontext(), rank_zero_first(first, settings.trainer):
         if data is not None:
             assert isinstance(settings, Train)
