@@ -85,7 +85,7 @@ class Adversarial(GeneratorSettings, Training):
     epochs: Positive = setting("passes over the pictures at that rate")
     decay_epochs: NonNegativeInt = setting("further ones, in which it falls to zero")
     init: str | None = setting(
-        "checkpoint (.ckpt) of such a run: start with its generators and discriminators",
+        "folder or .ckpt of such a run: start with its generators and discriminators",
         default=None,
     )
     distance: Feature = setting("network of the Fréchet distance that shows progress")

@@ -184,6 +184,10 @@ def test_a_run_starts_from_a_trained_student(here, capsys):
     assert go(*named, "run=third", "decoder=nnconv") == 1
     error = f"error: init={first}: another network than this run's; set encoder=, decoder= and"
     assert error in capsys.readouterr().err
+    assert go("init=runs/first", "run=fourth", "trainer.max_steps=1") == 0
+    assert load_student(here / "runs/fourth/checkpoints/last.ckpt")[1].init == (
+        "runs/first/checkpoints/best.ckpt"
+    )
     first.unlink()
     assert go(*named, "run=third") == 1
     assert f"error: {first}: " in capsys.readouterr().err

@@ -17,7 +17,9 @@ from distill.data.photos import centre_square, demo_photos, read_photo
 from distill.models import checkpoint, zoo
 from distill.models.network_file import description, untrained_network, write_network
 from distill.models.students.student import Student
+from distill.runs.run_folder import Run
 from distill.stylize.onnx_student import OnnxStudent
+from distill.train.__main__ import implied
 from distill.train.student_training import check, new_student
 from support.students_on_file import settings_of_student
 
@@ -33,6 +35,16 @@ def photo():
 
 def shape(name, **typed):
     return zoo.overrides_for_init({"init": f"zoo:{name}", **typed})
+
+
+def test_a_run_s_folder_stands_for_its_best_checkpoint(tmp_path):
+    run = Run(tmp_path / "it's, mine")
+    with pytest.raises(DistillError, match=r"last\.ckpt: no such checkpoint"):
+        run.folder.mkdir()
+        implied({"init": str(run.folder)})
+    run.best.parent.mkdir()
+    run.best.write_bytes(b"")
+    assert compose.load("train", implied({"init": str(run.folder)}), Train).init == str(run.best)
 
 
 FEW = {"hayao": pytest.mark.slow, "toon": pytest.mark.slow}  # with a head and without

@@ -24,14 +24,21 @@ from typing import Any
 from distill.config.command import command
 from distill.config.registry import schema_of
 from distill.config.settings.training import Training
+from distill.core.files import home_path
+from distill.core.next_step import quoted
 
 
 def implied(typed: Mapping[str, Any]) -> list[str]:
-    """Words that follow from settings typed, by key: from a folder of pairs, from init=zoo:NAME."""
+    """Words that follow from settings typed, by key: from a folder of pairs, from init=zoo:NAME,
+    and of init=RUN the run's best checkpoint."""
     from distill.data.kinds.chosen import overrides_for_user_pairs
     from distill.models.zoo import overrides_for_init
+    from distill.runs.run_folder import Run
 
-    return [*overrides_for_user_pairs(typed), *overrides_for_init(typed)]
+    words = [*overrides_for_user_pairs(typed), *overrides_for_init(typed)]
+    if (init := typed.get("init")) and (folder := home_path(str(init))).is_dir():
+        words.append(f"init={quoted(str(Run(folder).checkpoint('best')))}")
+    return words
 
 
 @command("train", schema_of, implied=implied)

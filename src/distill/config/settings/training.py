@@ -413,8 +413,8 @@ class Train(PhotoSource, StudentSettings, Training):
         "distill"  # runs from before there were others have none
     )
     init: str | None = setting(
-        "student to start from: zoo:NAME of the package, a .ckpt, or an exported .safetensors"
-        " or .onnx, a .pth of the paper's",
+        "student to start from: zoo:NAME of the package, a run's folder or .ckpt, an exported"
+        " .safetensors or .onnx, a .pth of the paper's",
         default=None,
     )
     batchnorm: Literal["learnt", "kept", "measured"] = setting(
