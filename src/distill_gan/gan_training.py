@@ -42,7 +42,7 @@ def train(
     steps = settings.trainer.max_steps
     assert steps is not None
     checkpoint = run.resumable(settings)
-    if tell_finished(run, checkpoint, steps, "generator"):
+    if tell_finished(run, checkpoint, settings.trainer, "generator"):
         return
     pl.seed_everything(settings.seed, verbose=False)
     adversarial = module(settings)

@@ -279,7 +279,8 @@ def test_what_had_not_fallen_is_named(tmp_path, key, watched):
         assert (ended_early(tmp_path / "last.ckpt") is not None) == (waited == 3)
     why = f"{watched} had not fallen for 3 validations"
     assert ended_early(tmp_path / "last.ckpt") == why
-    assert finished_message(tmp_path / "last.ckpt", 9) == f"ended early at step 4: {why}"
+    assert finished_message(tmp_path / "last.ckpt", 9, 3) == f"ended early at step 4: {why}"
+    assert finished_message(tmp_path / "last.ckpt", 9, 4) == ""
 
 
 def test_a_damaged_last_checkpoint_gives_way_to_the_one_before(tmp_path, capsys):

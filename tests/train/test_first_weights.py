@@ -39,8 +39,8 @@ def shape(name, **typed):
 
 def test_a_run_s_folder_stands_for_its_best_checkpoint(tmp_path):
     run = Run(tmp_path / "it's, mine")
+    run.folder.mkdir()
     with pytest.raises(DistillError, match=r"last\.ckpt: no such checkpoint"):
-        run.folder.mkdir()
         implied({"init": str(run.folder)})
     run.best.parent.mkdir()
     run.best.write_bytes(b"")

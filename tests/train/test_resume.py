@@ -112,12 +112,17 @@ REFUSED = [
     "trainer.accumulate=2",
     "trainer.clip=2",
     "trainer.val_every=2",
-    "trainer.patience=3",
     "schedule.warmup=7",
     "loss.start.sobel=0.5",
     "decoder.name=nnconv",
 ]
-FREE = ["data.workers=1", "trainer.log_every=2", "trainer.threads=1", "trainer.devices=1"]
+FREE = [
+    "data.workers=1",
+    "trainer.patience=3",
+    "trainer.log_every=2",
+    "trainer.threads=1",
+    "trainer.devices=1",
+]
 
 
 @pytest.mark.campaign
@@ -136,7 +141,7 @@ def test_a_resume_with_another_setting_is_refused_with_the_difference(here, caps
 
 
 @pytest.mark.campaign
-def test_early_stop_ends_the_run_and_stays_ended(here, capsys):
+def test_early_stop_ends_the_run_until_it_may_wait_longer(here, capsys, recwarn):
     # A rate of nothing: val/loss never falls after the first validation.
     still = ["lr=1e-12", "trainer.val_every=1", "trainer.max_steps=9", "trainer.patience=2"]
     assert go("run=still", *still, "ema=0", "schedule=constant") == 0
@@ -147,5 +152,13 @@ def test_early_stop_ends_the_run_and_stays_ended(here, capsys):
     assert go("run=still", *still, "ema=0", "schedule=constant") == 0
     said = capsys.readouterr().out
     assert "ended early at step 3" in said
-    assert "goes on" not in said  # as more steps do nothing for it
+    assert "trainer.max_steps goes on" not in said  # as more steps do nothing for it
     assert saved("still")["global_step"] == 3
+    longer = [*still, "ema=0", "schedule=constant", "trainer.patience=4"]
+    assert go("run=still", *longer) == 0
+    said = capsys.readouterr().out
+    assert "resumes at step 3" in said
+    assert "ended early at step 5: val/loss had not fallen for 4 validations" in said
+    assert go("run=still", *longer, "trainer.patience=null") == 0  # as there is no end to it
+    assert saved("still")["global_step"] == 9
+    assert not [w for w in recwarn if "callbacks" in str(w.message)]

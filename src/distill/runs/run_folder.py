@@ -242,22 +242,25 @@ def run_named(run: str | None, runs: str) -> Run:
     return find_run(RunChoice(run=run, runs=runs, checkpoint="best", output=None))
 
 
-def finished_message(checkpoint: Path, max_steps: int) -> str:
+def finished_message(checkpoint: Path, max_steps: int, patience: int | None = None) -> str:
     """A sentence on a run that is at its end, and why; empty where it can resume."""
     step = step_of(checkpoint)
-    if why := ended_early(checkpoint):
+    if patience and (why := ended_early(checkpoint, patience)):
         return f"ended early at step {step}: {why}"
     return f"finished at step {step}; for more: trainer.max_steps=N" if step >= max_steps else ""
 
 
-def ended_early(checkpoint: Path) -> str | None:
-    """Why the run had ended before its last step, None where it had not."""
+def ended_early(checkpoint: Path, patience: int | None = None) -> str | None:
+    """Why the run had ended before its last step, by its own patience or this one; None where it
+    had not."""
     _, callbacks = _saved(checkpoint)
     for key, state in callbacks.items():
-        if key.startswith("EarlyStopping") and state["wait_count"] >= state["patience"]:
+        if key.startswith("EarlyStopping") and state["wait_count"] >= (
+            patience or state["patience"]
+        ):
             watched = re.search(r"'monitor': '([^']+)'", key)
             name = watched.group(1) if watched else "val/loss"
-            return f"{name} had not fallen for {counted(state['patience'], 'validation')}"
+            return f"{name} had not fallen for {counted(state['wait_count'], 'validation')}"
     return None
 
 

@@ -4,15 +4,17 @@ import math
 from collections.abc import Mapping
 from pathlib import Path
 
+from distill.config.settings.training import Machine
 from distill.core.next_step import next_step
 from distill.runs.run_folder import Run, ended_early, finished_message
 
 LEARNT = 0.9  # of the photos' own distance from the style; more is as good as nothing
 
 
-def tell_finished(run: Run, checkpoint: Path | None, steps: int, network: str) -> bool:
+def tell_finished(run: Run, checkpoint: Path | None, t: Machine, network: str) -> bool:
     """Whether a run has taken all its steps; prints its outcome if so. Without a checkpoint, no."""
-    if checkpoint is None or not (message := finished_message(checkpoint, steps)):
+    assert t.max_steps is not None
+    if checkpoint is None or not (message := finished_message(checkpoint, t.max_steps, t.patience)):
         return False
     print("\n".join([f"{run.folder}: {message}", *outcome(run, network)]))
     return True
@@ -63,12 +65,11 @@ def _targets(row: Mapping[str, float], network: str, run: Run) -> tuple[str, str
         figures += f"; the photos themselves {_pair(row, 'photo_')}"
     if row["val/psnr"] > row.get("val/photo_psnr", -math.inf):
         return figures, ""
-    further = "the same command with a larger trainer.max_steps goes on"
-    if run.last.is_file() and ended_early(run.last):
-        further = "by another run=NAME and a larger trainer.patience"
+    early = run.last.is_file() and ended_early(run.last)
     return figures, (
-        f"the {network} is no better than the photos themselves: train longer, {further}; "
-        "or try another rate (lr=auto)"
+        f"the {network} is no better than the photos themselves: train longer, the same command "
+        f"with a larger trainer.{'patience' if early else 'max_steps'} goes on; or try another "
+        "rate (lr=auto)"
     )
 
 

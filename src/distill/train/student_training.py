@@ -49,7 +49,7 @@ def train(
     # All that can be wrong is found out before the teacher labels, which may take hours.
     check_name(settings.init)  # a run that is there would only say that its settings are others
     checkpoint = run.resumable(settings)
-    if tell_finished(run, checkpoint, settings.trainer.max_steps, "student"):
+    if tell_finished(run, checkpoint, settings.trainer, "student"):
         return
     check(settings)
     if isinstance(data, LoaderData):

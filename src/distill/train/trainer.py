@@ -103,7 +103,7 @@ def fit(
     """
     release_other_ranks()
     checkpoints = next(each for each in trainer.callbacks if isinstance(each, Checkpoints))  # type: ignore[attr-defined]
-    recipe = checkpoints.settings.recipe
+    recipe, patience = checkpoints.settings.recipe, checkpoints.settings.trainer.patience
     for name in recipe_named(recipe).networks.values():
         if not isinstance(getattr(module, name, None), nn.Module):
             raise DistillError(
@@ -125,7 +125,7 @@ def fit(
     checkpoints.save(trainer)
     close(trainer.loggers, "FINISHED")
     if trainer.global_step < trainer.max_steps:
-        print(f"{run.folder}: {finished_message(run.last, trainer.max_steps)}")
+        print(f"{run.folder}: {finished_message(run.last, trainer.max_steps, patience)}")
     trained = f"{run.folder}: trained; best checkpoint {run.checkpoint('best')}"
     print("\n".join([trained, *outcome(run, network)]))
 
@@ -222,6 +222,7 @@ def _mute_known_noise() -> None:
         ".*module.s. in eval mode at the start.*",  # the frozen ones
         ".*your dataloader is not resumable.*",  # it is: the stream starts at the right picture
         ".*is smaller than the logging interval.*",  # which counts the steps of all passes
+        ".*callbacks used to create the checkpoint.*",  # trainer.patience=null, not before
         ".*ReduceLROnPlateau conditioned on metric val/loss.*",  # done before the checkpoint
     ):
         warnings.filterwarnings("ignore", message=text)

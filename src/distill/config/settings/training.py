@@ -226,7 +226,7 @@ class Machine(Settings):
     clip: PositiveFloat | None = setting("largest norm of the gradient; null: no clipping")
     accumulate: Positive = setting("batches per step")
     patience: Positive | None = setting(
-        "validations without progress before the run ends early; null: never"
+        "validations without progress before the run ends early; null: never", free=True
     )
     compile: bool = setting(
         "torch.compile student and losses: a slow start, measure whether it pays"

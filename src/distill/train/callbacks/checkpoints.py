@@ -99,6 +99,9 @@ class Checkpoints(pl.Callback):
         self, trainer: pl.Trainer, pl_module: pl.LightningModule, checkpoint: dict[str, Any]
     ) -> None:
         usable(checkpoint["state_dict"], self.run.last)
+        for name, state in checkpoint["callbacks"].items():
+            if name.startswith("EarlyStopping"):
+                state["patience"] = self.settings.trainer.patience  # not what it was before
         if "terms" in checkpoint:  # a run from before there were any has none
             self._terms = read_terms(checkpoint["terms"])
 
