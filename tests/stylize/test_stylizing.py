@@ -526,6 +526,19 @@ def test_several_styles_by_one_command(shipped_students):
     assert files("out") == ["a-hayao.png", "a-toon.png"]
 
 
+def test_several_values_by_one_command_have_an_output_each(shipped_students, capsys):
+    put("a.png")
+    many = ["-m", "a.png", "style=hayao", "strength=0.5,1"]
+    assert run(stylize, *many, "overlay=null,[x/hat.png]", "-o", "out") == 1  # no such file
+    assert files("out") == [f"a-hayao-strength={n}-overlay=null.png" for n in ("0.5", "1")]
+    assert not close(pixels(f"out/{files('out')[0]}"), pixels(f"out/{files('out')[1]}"), 1)
+    capsys.readouterr()
+    assert run(stylize, *many, "-o", "b.png") == 1
+    assert "-o b.png: is one file, and -m has several; name a folder" in capsys.readouterr().err
+    assert run(stylize, *many[:3], "strength=0.5", "output=c.png,d.png") == 0
+    assert files()[:3] == ["a.png", "c.png", "d.png"]
+
+
 def test_what_is_shipped(shipped_students):
     assert list(zoo.shipped()) == ["hayao", "toon"]
     assert zoo.find("toon") == shipped_students / "zoo" / "toon.onnx"

@@ -85,6 +85,9 @@ class Command:
     ) -> Job:
         """The words as one job of the command, with its checked settings."""
         words = compose.completed(self.name, words, self.implied)
+        inputs = dict(inputs or {})
+        if hasattr(self.schema, "swept"):
+            inputs["swept"] = [f"{key}={value}" for key, value in swept.items()]
         return Job(swept, words, compose.load(self.name, words, self.schema, inputs))
 
     def help(self, words: Sequence[str] = ()) -> str:

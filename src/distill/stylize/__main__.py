@@ -44,7 +44,7 @@ def main(settings: Stylize) -> None:
     student, name = stylizing.choose(settings)
     render.check_size(settings.size, student, settings.upscale)
     ending = f"{name}-compare" if settings.compare else name
-    jobs = plan(files, settings.inputs, settings.output, ending, student.channels)
+    jobs = plan(files, settings.inputs, settings.output, ending, student.channels, settings.swept)
 
     stylizing.stylise_all(jobs, student, settings, omissions)
 

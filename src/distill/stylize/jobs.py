@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import glob
 import os
+import re
 import sys
 from collections import Counter
 from collections.abc import Sequence
@@ -20,6 +21,7 @@ from distill.core.files import home_path, real_path
 from distill.data.decode import NONE, PICTURES, left_out
 from distill.data.photos import SUFFIXES, check_local, walk
 
+IN_NAME = {"style", "model", "run", "direction", "output"}  # of an output, without its setting
 DEFAULT = "stylized"  # the folder for outputs without -o
 LONGEST = 180  # bytes of a file's stem; file systems take 255, the style and .part are added
 
@@ -152,20 +154,25 @@ def plan(
     output: str | None,
     ending: str,
     channels: int,
+    swept: Sequence[str] = (),
 ) -> list[StylizeJob]:
     """Where each output goes: OUT/PLACE/STEM-ENDING.SUFFIX, or the one file that OUT names.
 
-    jpg, jpeg, png and webp stay what they are, every other picture becomes png; where the student's
-    output has 4 `channels` so does jpg, where it is grey every picture. Files of other kinds as
-    these say. No two get one name.
+    What -m has `swept`, KEY=VALUE, is part of a name. jpg, jpeg, png and webp stay what they are,
+    every other picture becomes png; where the student's output has 4 `channels` so does jpg, where
+    it is grey every picture. Files of other kinds as these say. No two get one name.
     Raises DistillError where an input would be written over.
     """
+    others = [word for word in swept if re.split("[.=]", word)[0] not in IN_NAME]
+    ending = "-".join([ending, *(re.sub(r"[^\w.=-]", "_", word) for word in others)])
     folders = any(os.path.isdir(home_path(typed)) for typed in inputs)
     alone = len(files) == 1 and not folders
     out, kinds = home_path(output or DEFAULT), file_kinds()
     kept = {1: {".png"}, 4: SUFFIXES - {".jpg", ".jpeg"}}.get(channels, SUFFIXES)
     folder = out
     if _names_a_file(output or DEFAULT, alone, files, kinds):
+        if swept and not any(word.startswith("output=") for word in swept):
+            raise DistillError(f"-o {output}: is one file, and -m has several; name a folder")
         source, folder = files[0].path, out.parent
         jobs = [StylizeJob(source, out, kind_of(source, kinds))]
     else:

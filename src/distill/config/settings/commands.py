@@ -131,7 +131,7 @@ class TakesOnnxFiles(Settings):
 
 @dataclass(frozen=True, kw_only=True)
 class Stylize(TakesOnnxFiles):
-    """distill.stylize; `inputs` are the words without a `=`, no setting."""
+    """distill.stylize; `inputs` are the words without a `=`, no setting, `swept` those of -m."""
 
     style: ShippedStudent
     model: PathText | None = setting("a student of your own: .onnx, .ckpt or .safetensors")
@@ -190,6 +190,7 @@ class Stylize(TakesOnnxFiles):
         default="cpu",
     )
     inputs: tuple[str, ...] = ()
+    swept: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, kw_only=True)
