@@ -104,14 +104,19 @@ class Source(ABC):
         """Raises DistillError where a set that nothing here makes is not there."""
 
     def check_sizes(self) -> None:
-        """Raises DistillError for data.sizes that cannot be labelled, or of which nothing can be
-        cut.
+        """Raises DistillError for data.sizes that cannot be labelled, and crops larger than what
+        they are cut from.
 
         Centre squares stand for the sizes that are no larger: training cuts out of larger pictures.
         """
         d, side = self.data, self.settings.style.resolution
         asked, crop = f"data.sizes={d.sizes}", d.crop_size or side
         if d.sizes is None:
+            if crop > side and not d.zoom:  # which enlarges pictures
+                raise DistillError(
+                    f"data.crop_size={crop}: larger than the pictures, of style.resolution={side}; "
+                    "set one of them as the other"
+                )
             return
         if d.align:
             raise DistillError(f"data.align=true: of squares only; leave it or {asked} out")
