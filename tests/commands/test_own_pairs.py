@@ -6,6 +6,8 @@ import numpy as np
 import pytest
 from PIL import Image
 
+from distill.config import compose
+from distill.config.settings.training import Train
 from distill.data.manifest import Manifest, write_manifest
 from distill.eval_fid import __main__ as eval_fid
 from distill.export import __main__ as export
@@ -13,6 +15,7 @@ from distill.prepare import __main__ as prepare
 from distill.runs.run_folder import Run
 from distill.stylize import __main__ as stylize
 from distill.train import __main__ as train
+from distill.train.student_training import check
 from support.commands import run
 from support.pairs_on_disk import write_set
 
@@ -63,6 +66,20 @@ def test_a_teacher_s_set_is_of_its_own_style_and_size(tmp_path, monkeypatch, mad
     config = Run(tmp_path / f"runs/{name}-residual").settings()
     assert (config.style.name, config.style.resolution) == (name, 64)
     assert (config.teacher is not None) is teacher
+
+
+def test_another_style_than_the_set_s_is_said(tmp_path, capsys):
+    root = write_set(tmp_path / "set", {"train": {"a": 6}, "val": {"a": 2}})
+    counts = {"train": 6, "val": 2, "test": 0}
+    for made, words in (
+        ("toon", ["style=hayao"]),
+        ("hayao", ["style=hayao"]),
+        ("my", ["style=own"]),
+    ):
+        write_manifest(root, Manifest("here", made, "one"), counts)
+        check(compose.load("train", [f"data.root={root}", *words], Train))
+        said = f"data.root={root}: its targets, by style=toon, are learnt, not hayao\n"
+        assert capsys.readouterr().out == (said if made == "toon" else "")
 
 
 @pytest.mark.campaign

@@ -85,11 +85,11 @@ def parts(
 
 def check(settings: Train) -> None:
     """Raises DistillError, before anything is computed, for photos, pairs or channels of no use."""
-    source = data_source(settings)
-    pairs = (settings.data.root and source.own_pairs) or not source.on_disk
+    source, root, style = data_source(settings), settings.data.root, settings.style.name
+    pairs = (root and source.own_pairs) or not source.on_disk
     if settings.teacher is None and not pairs:
         raise DistillError(
-            f"style={settings.style.name}: is of pairs of your own; name their folder with "
+            f"style={style}: is of pairs of your own; name their folder with "
             "data.root=DIR, or a style with a teacher"
         )
     if settings.batchnorm != "learnt" and settings.init is None:
@@ -109,11 +109,15 @@ def check(settings: Train) -> None:
             if file:
                 raise DistillError(
                     f"{key}={file}: nothing is labelled here, the pairs are taken as they are; "
-                    f"distill curate data.root={settings.data.root} {key}={file} or, of "
+                    f"distill curate data.root={root} {key}={file} or, of "
                     f"a set of distill.prepare, that command with {key}={file} changes them"
                 )
+        made = (source.made_of(str(root)) if root else None) or {}
+        if settings.teacher and made.get("style", style) != style:
+            print(
+                f"data.root={root}: its targets, by style={made['style']}, are learnt, not {style}"
+            )
         return
-    root = settings.data.root
     if root and not sources.has_photos(settings):
         there = home_path(root)
         lacking = f"nothing for data={settings.data.kind}" if there.is_dir() else "no such folder"
