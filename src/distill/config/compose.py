@@ -212,6 +212,10 @@ def _reason(name: str, overrides: Sequence[str], error: Exception) -> str:
     for group in groups:
         if reason := wrong_choice(group, values[group]):
             return reason
+    if str(error).startswith(("Multiple values", "force-add", "Could not append")):
+        for word in overrides:
+            if word.startswith("+") and (bare := word.lstrip("+")).partition("=")[0] in str(error):
+                return f"{word}: is there already; type it without a plus: {bare}"
     tree, key = _tree_of_choices(name, [e for e in parsed if e.key_or_group in groups])
     others = [e for e in parsed if e.key_or_group not in groups]
     if key := key or next(_keys_not_in(tree, others), ""):

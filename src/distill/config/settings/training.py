@@ -185,7 +185,7 @@ class Loss(Settings):
         default_factory=dict,
     )
     masks: PathText | None = setting(
-        "a mask for all photos, or a folder of masks with the photos' names; white is meant",
+        "a mask for all photos, or a folder of masks named as the pairs of the set; white is meant",
         default=None,
     )
     terms: Nodes
