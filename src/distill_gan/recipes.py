@@ -72,7 +72,7 @@ class CycleGANRecipe(GanRecipe):
     name = "cyclegan"
     settings = CycleGANTrain
     networks: ClassVar[Mapping[Direction, str]] = {"AtoB": "a_to_b", "BtoA": "b_to_a"}
-    monitor = "val/frechet"
+    monitor, objective = "val/frechet", "frechet"
     learns_from = "domains"
     published_macs = True
 

@@ -14,6 +14,7 @@ class PictureRecipe(DistilRecipe):
 
     name = "picture"
     settings = PictureTrain
+    objective = "loss"
 
     def folder_parts(self, settings: Train, swept: Mapping[str, str]) -> dict[str, str]:
         return {key: getattr(settings, key).name for key in ("style", "decoder")}

@@ -2,16 +2,17 @@
 
 import sys
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from distill.config import multirun
 from distill.config.compose import composed, over_conf
 from distill.config.extension import Extension
 from distill.config.help import Section, rows
 from distill.config.multirun import Job, Make
+from distill.config.registry import recipe_named
 from distill.config.settings.training import Training
 from distill.config.validate import check
 from distill.core.errors import DistillError, extra_package
@@ -65,6 +66,9 @@ class StudySweep(SweepFolders):
         search, launcher = searching.search, searching.launcher
         assert search is not None
         probe = space.make(next(space.probes()))
+        if not search.objectives:
+            usual: Any = recipe_named(probe.settings.recipe).objective  # of a plug-in any name
+            search = replace(search, objectives=[usual])
         _check(search, probe.settings)
         folder = Path(sweep_folder(probe))
         steps = probe.settings.trainer

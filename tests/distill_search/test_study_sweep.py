@@ -228,7 +228,8 @@ def test_a_trial_at_work_in_another_process_is_left_alone():
 
 
 def searched(*words):
-    return study_sweep.searching_of("train", ["search=optuna", "search.trials=3", *words]).search
+    usual = ["search=optuna", "search.trials=3", "search.objectives=[psnr]"]
+    return study_sweep.searching_of("train", [*usual, *words]).search
 
 
 @pytest.mark.parametrize(
@@ -285,6 +286,22 @@ def test_where_all_fail_the_first_reason_is_said(capsys):
 
     assert Stand(psnr=psnr).typed(*OPTUNA, RATES, "search.trials=2") == 1
     assert capsys.readouterr().err.splitlines()[-1].endswith("first that failed: no good")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("words", "name"),
+    [
+        ([], "psnr"),
+        (["recipe=pix2pix", "data.root=x"], "psnr"),
+        (["recipe=cyclegan", "data.root=x"], "frechet"),
+        (["recipe=picture", "style_image=x.png"], "loss"),
+    ],
+)
+def test_without_an_objective_it_is_one_that_the_recipe_has(words, name):
+    stand = Stand(frechet=lambda settings: settings.lr, loss=lambda settings: settings.lr)
+    assert stand.typed(*OPTUNA, RATES, "search.trials=1", *words) == 0
+    assert [key for key in summed()[0] if key.startswith("objective ")] == [f"objective {name}"]
 
 
 @pytest.mark.slow
