@@ -84,6 +84,8 @@ def repeated_borders(network: nn.Module) -> AbstractContextManager[None]:
 
 def train(settings: PictureTrain, run: Run, first: bool) -> None:
     """Train a student, or resume; only the `first` of several processes prints and writes."""
+    if settings.trainer.compile:  # Inductor gets the layout of repeated borders wrong
+        raise DistillError("trainer.compile=true: not with recipe=picture; leave it out")
     style_pictures(settings, verbose=first)  # what is wrong with them, before weights are sought
     settings = with_terms(settings)
     if minutes := settings.picture.minutes:

@@ -204,7 +204,8 @@ def test_shipped_students_pass_but_for_statistics_of_the_whole_picture(name):
         expected |= {"", "Resize"} if expected else set()
     # What heads decide by; but for poster, profile=strict and formats=lens_studio do without.
     heads = {name: {"Slice"} for name in ("comic", "crayons", "neon", "pencil", "toon")}
-    heads |= {name: {""} for name in ("dawn", "evening", "glass", "swirl", "woodcut")}  # no head, but of any size
+    # Without a head, but of any size.
+    heads |= {name: {""} for name in ("dawn", "evening", "glass", "swirl", "woodcut")}
     heads["screenprint"] = {"Exp", "ReduceMax", "Slice", "Sub"}
     shapes = {"Gather", "Reshape", "Shape", "Transpose", "Unsqueeze"}
     heads["poster"] = {"ReduceMax", "ReduceSum", "Slice", "Softmax", "Sub"} | shapes

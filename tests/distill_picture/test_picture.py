@@ -203,6 +203,14 @@ def test_a_bad_style_picture_is_named_before_weights_are_sought(tmp_path, monkey
     assert "style_image=style.png: not a picture" in capsys.readouterr().err
 
 
+def test_it_is_not_compiled(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    words = ["recipe=picture", "photos=photos", "style_image=glass", "trainer.compile=true"]
+    assert run(train, *words, *QUICK) == 1
+    said = "error: trainer.compile=true: not with recipe=picture; leave it out\n"
+    assert capsys.readouterr().err == said
+
+
 @pytest.mark.slow
 @pytest.mark.usefixtures("small")
 def test_minutes_are_steps_by_the_time_of_the_first(tmp_path, monkeypatch, capsys):

@@ -10,7 +10,8 @@ from distill.models.students.decoders.detail import Detail
 from distill.models.students.encoder import MobileNetV2Encoder
 from distill.models.students.student import Student, global_statistics
 
-PLAIN = {"dawn", "evening", "glass", "swirl", "whitebox", "woodcut"}  # shipped, right without the whole picture
+# Shipped, right without the whole picture.
+PLAIN = {"dawn", "evening", "glass", "swirl", "whitebox", "woodcut"}
 
 
 def statistics_student(
