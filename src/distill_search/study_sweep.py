@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from distill.config import multirun
 from distill.config.compose import composed, over_conf
@@ -67,8 +67,7 @@ class StudySweep(SweepFolders):
         assert search is not None
         probe = space.make(next(space.probes()))
         if not search.objectives:
-            usual: Any = recipe_named(probe.settings.recipe).objective  # of a plug-in any name
-            search = replace(search, objectives=[usual])
+            search = replace(search, objectives=[recipe_named(probe.settings.recipe).objective])
         _check(search, probe.settings)
         folder = Path(sweep_folder(probe))
         steps = probe.settings.trainer

@@ -78,7 +78,7 @@ def test_another_style_than_the_set_s_is_said(tmp_path, capsys):
     ):
         write_manifest(root, Manifest("here", made, "one"), counts)
         check(compose.load("train", [f"data.root={root}", *words], Train))
-        said = f"data.root={root}: its targets, by style=toon, are learnt, not hayao\n"
+        said = f"data.root={root}: targets of style=toon are learnt, not of hayao\n"
         assert capsys.readouterr().out == (said if made == "toon" else "")
 
 

@@ -357,7 +357,7 @@ def test_other_sizes_than_the_set_s_are_one_line(tmp_path):
         (["data.crop_size=128"], "data.crop_size=128: larger than pictures of data.sizes=[96, "),
         (
             ["data=pairs", "data.sizes=null", "data.crop_size=96"],
-            "data.crop_size=96: larger than the pictures, of style.resolution=64; set one of them",
+            "data.crop_size=96: above style.resolution=64; lower it",
         ),
         (["data.sizes=[64]"], "data.sizes=[64]: none is larger than style.resolution=64"),
         (["data=photos"], "data.sizes=[96, 128, 192]: whole pictures are labelled once"),

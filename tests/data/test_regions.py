@@ -141,9 +141,7 @@ def test_masks_of_other_parts(tmp_path, found):
     assert (levels[:, :48] == 5 * ONE).all()
     assert (levels[:, 52:] == ONE).all()
     assert not found[1]  # no face is looked for
-    with pytest.raises(
-        DistillError, match=r"masks: has no 1\.png; masks are called as the pairs in .* are"
-    ):
+    with pytest.raises(DistillError, match=r"masks: no 1\.png, named as its pair"):
         Regions(loss(region="{mask: 5}", masks=tmp_path / "masks"), made, tmp_path)
     with pytest.raises(DistillError, match="of which masks"):
         Regions(loss(region="{mask: 5}"), made, tmp_path)

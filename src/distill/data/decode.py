@@ -98,19 +98,6 @@ def check_whole(stream: BinaryIO, kind: str | None) -> None:
                 raise BadPhoto("cut short: the end of the file is blank")
 
 
-def load(image: Image.Image) -> None:
-    """Decode the pixels of an opened picture; a PNG's transparent level is scaled as they are.
-
-    Raises BadPhoto for a transparent colour of 16 bits: Pillow keeps the upper 8 of each pixel.
-    """
-    packed = "".join(str(part[3]) for part in getattr(image, "tile", ()))  # until it is decoded
-    if "transparency" in image.info:
-        if packed == "RGB;16B":
-            raise BadPhoto("a PNG of 16-bit colours, one transparent, is not supported")
-        image.info["transparency"] *= {"L;2": 255 // 3, "L;4": 255 // 15}.get(packed, 1)
-    image.load()
-
-
 def to_rgb(image: Image.Image, alpha: bool = False) -> Image.Image:
     """Any Pillow mode as 8-bit sRGB, transparency over white (kept, as RGBA, with `alpha`).
 

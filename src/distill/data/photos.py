@@ -276,8 +276,16 @@ def open_photo(path: PhotoFile) -> BinaryIO:
 
 
 def upright(image: Image.Image) -> Image.Image:
-    """Turned as its EXIF says; damaged EXIF, which raises whatever it likes, turns nothing."""
-    decode.load(image)
+    """Decoded and turned as its EXIF says; damaged EXIF, which raises what it likes, turns nothing.
+
+    Raises BadPhoto for a transparent colour of 16 bits: Pillow keeps the upper 8 of each pixel.
+    """
+    packed = "".join(str(part[3]) for part in getattr(image, "tile", ()))  # until it is decoded
+    if "transparency" in image.info:
+        if packed == "RGB;16B":
+            raise BadPhoto("a PNG of 16-bit colours, one transparent, is not supported")
+        image.info["transparency"] *= {"L;2": 255 // 3, "L;4": 255 // 15}.get(packed, 1)
+    image.load()
     try:
         turn = _TURNS.get(image.getexif().get(_ORIENTATION, 1))
     except Exception:

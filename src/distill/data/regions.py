@@ -58,10 +58,7 @@ class Regions:
             stems = [stem_of(pair.name) for pair in pairs]
             one = there.is_file()
             if lacking := next((s for s in stems if not one and s not in by_stem), None):
-                raise DistillError(
-                    f"loss.masks={loss.masks}: has no {lacking}.png; masks are called as the pairs "
-                    f"in {root} are"
-                )
+                raise DistillError(f"loss.masks={loss.masks}: no {lacking}.png, named as its pair")
             self._masks = [there if one else by_stem[stem] for stem in stems]
 
     def levels(self, index: int, height: int, width: int) -> Tensor:

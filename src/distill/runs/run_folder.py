@@ -114,10 +114,8 @@ class Run:
 
     def checkpoint(self, which: str) -> Path:
         """`best`, `last` or a path; best falls back to last. DistillError when there is none."""
-        if which not in ("best", "last"):
-            path = Path(which)
-        else:
-            path = self.best if which == "best" and self.best.is_file() else self.last
+        best = self.best if self.best.is_file() else self.last
+        path = {"best": best, "last": self.last}.get(which, Path(which))
         if not path.is_file():
             raise DistillError(f"{path}: no such checkpoint; train first: python -m distill.train")
         return path
@@ -242,22 +240,22 @@ def run_named(run: str | None, runs: str) -> Run:
     return find_run(RunChoice(run=run, runs=runs, checkpoint="best", output=None))
 
 
-def finished_message(checkpoint: Path, max_steps: int, patience: int | None = None) -> str:
+def finished_message(checkpoint: Path, steps: int | None, patience: int | None = None) -> str:
     """A sentence on a run that is at its end, and why; empty where it can resume."""
     step = step_of(checkpoint)
     if patience and (why := ended_early(checkpoint, patience)):
         return f"ended early at step {step}: {why}"
-    return f"finished at step {step}; for more: trainer.max_steps=N" if step >= max_steps else ""
+    if steps and step >= steps:
+        return f"finished at step {step}; for more: trainer.max_steps=N"
+    return ""
 
 
 def ended_early(checkpoint: Path, patience: int | None = None) -> str | None:
-    """Why the run had ended before its last step, by its own patience or this one; None where it
-    had not."""
+    """Why the run had ended before its last step, by this or its own patience; else None."""
     _, callbacks = _saved(checkpoint)
     for key, state in callbacks.items():
-        if key.startswith("EarlyStopping") and state["wait_count"] >= (
-            patience or state["patience"]
-        ):
+        early = key.startswith("EarlyStopping")
+        if early and state["wait_count"] >= (patience or state["patience"]):
             watched = re.search(r"'monitor': '([^']+)'", key)
             name = watched.group(1) if watched else "val/loss"
             return f"{name} had not fallen for {counted(state['wait_count'], 'validation')}"

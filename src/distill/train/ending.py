@@ -13,7 +13,6 @@ LEARNT = 0.9  # of the photos' own distance from the style; more is as good as n
 
 def tell_finished(run: Run, checkpoint: Path | None, t: Machine, network: str) -> bool:
     """Whether a run has taken all its steps; prints its outcome if so. Without a checkpoint, no."""
-    assert t.max_steps is not None
     if checkpoint is None or not (message := finished_message(checkpoint, t.max_steps, t.patience)):
         return False
     print("\n".join([f"{run.folder}: {message}", *outcome(run, network)]))

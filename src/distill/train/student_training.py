@@ -114,9 +114,7 @@ def check(settings: Train) -> None:
                 )
         made = (source.made_of(str(root)) if root else None) or {}
         if settings.teacher and made.get("style", style) != style:
-            print(
-                f"data.root={root}: its targets, by style={made['style']}, are learnt, not {style}"
-            )
+            print(f"data.root={root}: targets of style={made['style']} are learnt, not of {style}")
         return
     if root and not sources.has_photos(settings):
         there = home_path(root)

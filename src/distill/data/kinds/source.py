@@ -114,8 +114,7 @@ class Source(ABC):
         if d.sizes is None:
             if crop > side and not d.zoom:  # which enlarges pictures
                 raise DistillError(
-                    f"data.crop_size={crop}: larger than the pictures, of style.resolution={side}; "
-                    "set one of them as the other"
+                    f"data.crop_size={crop}: above style.resolution={side}; lower it"
                 )
             return
         if d.align:
