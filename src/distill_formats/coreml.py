@@ -6,17 +6,21 @@ import json
 import logging
 import shutil
 import warnings
+from copy import deepcopy
 from pathlib import Path
 from typing import Any
 
 import torch
+from torch import nn
 
 from distill.core.errors import DistillError
 from distill.core.onnx_files import ABOUT
 from distill.core.terms import NOTE, read_terms
 from distill.export.format import ConversionSource, ConvertedFormat
 from distill.export.forms import Form
+from distill.export.fp16 import LAYERS
 from distill.export.onnx import OnnxExporter
+from distill.models.students.photo_palette import PhotoPalette
 
 SIDES, MOST = (64, 4096), 64  # pixels of a dynamic file, which needs a bound; pictures at once
 
@@ -74,11 +78,12 @@ class CoreML(ConvertedFormat):
         with warnings.catch_warnings(), contextlib.redirect_stderr(io.StringIO()):
             warnings.simplefilter("ignore")
             model = ct.convert(
-                torch.jit.trace(self.traceable(source), example),
+                # A copy: it writes into tensors of the network, which other formats are made of.
+                torch.jit.trace(deepcopy(self.traceable(source)), example),
                 convert_to="mlprogram",
                 inputs=[types[0][0](name="photo", shape=shape, **types[0][1])],
                 outputs=[types[1][0](name="stylized", **types[1][1])],
-                compute_precision=ct.precision.FLOAT16,
+                compute_precision=_precision(ct, source.folded),
                 minimum_deployment_target=ct.target.iOS15,
                 skip_model_load=True,
             )
@@ -96,3 +101,12 @@ class CoreML(ConvertedFormat):
         shutil.rmtree(getattr(model, "package_path", "") or package / "none", ignore_errors=True)
         for path in package.rglob("*"):
             path.chmod(0o755 if path.is_dir() else 0o644)
+
+
+def _precision(ct: Any, network: nn.Module) -> Any:
+    """float16; of a network that predicts inks in its layers alone, see export.fp16."""
+    if not any(isinstance(each, PhotoPalette) for each in network.modules()):
+        return ct.precision.FLOAT16
+    layers = {scope.strip("/") for scope in LAYERS}
+    names = ct.converters.mil.mil.scope.ScopeSource.TORCHSCRIPT_MODULE_NAME
+    return ct.transform.FP16ComputePrecision(lambda op: not layers.isdisjoint(op.scopes[names]))

@@ -12,8 +12,10 @@ from distill.core.files import write_json
 from distill.export.format import ConversionSource, ConvertedFormat, Inference
 from distill.export.forms import Form
 from distill.export.onnx import OnnxExporter
+from distill.models.students.photo_palette import PhotoPalette
 
 TIMEOUT = 300  # seconds; some 10 are usual
+NOTE = "its inks want float32: opt.use_fp16_arithmetic = opt.use_fp16_storage = false"
 
 
 class Ncnn(ConvertedFormat):
@@ -57,6 +59,8 @@ class Ncnn(ConvertedFormat):
             )
         except subprocess.TimeoutExpired:
             raise DistillError(f"{self.name}: pnnx took longer than {TIMEOUT} s") from None
+        if any(isinstance(each, PhotoPalette) for each in source.folded.modules()):
+            self.note = NOTE
         about = self.about(source.exporter, source.channels)
         write_json(folder / self.files[2], about | {"terms": source.description.terms})
         if not all((folder / name).is_file() for name in self.files):

@@ -9,6 +9,7 @@ from torch import nn
 
 from distill.core.terms import NOTE, read_terms
 from distill.export.format import ConversionSource
+from distill.runs.published_student import PublishedStudent
 from distill_formats.coreml import CoreML
 from support.export_photos import SIZE
 
@@ -23,6 +24,38 @@ def spec_of(source: ConversionSource, folder: Path) -> Any:
     return coremltools.models.MLModel(
         str(folder / "student.mlpackage"), skip_model_load=True
     ).get_spec()
+
+
+class Subtracts(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.layer = nn.Conv2d(3, 3, 1)
+        self.register_buffer("levels", torch.rand(1, 3, 1, 1))
+
+    def forward(self, photo: torch.Tensor) -> torch.Tensor:
+        return torch.sigmoid(self.layer(photo) - self.get_buffer("levels"))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("source", ["detail"], indirect=True)
+def test_what_the_converter_writes_into_is_a_copy(source, tmp_path):
+    network = Subtracts()
+    before = network.get_buffer("levels").clone()
+    spec_of(replace(source, folded=network), tmp_path)
+    assert torch.equal(network.get_buffer("levels"), before)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("source", ["detail"], indirect=True)
+def test_inks_are_chosen_in_float32(source, tmp_path):
+    student = PublishedStudent.shipped("poster").student
+    exporter = replace(source.exporter, opset=18, size=256, profile="global")
+    spec = spec_of(replace(source, folded=student, exporter=exporter), tmp_path)
+    (block,) = spec.mlProgram.functions["main"].block_specializations.values()
+    made = [(each.type, each.outputs[0].type.tensorType.dataType) for each in block.operations]
+    float16, float32 = 10, 11  # of MIL.proto
+    assert {kind for name, kind in made if name in ("softmax", "matmul", "linear")} == {float32}
+    assert {kind for name, kind in made if name == "conv_transpose"} == {float16}
 
 
 def operations(spec: Any) -> Counter:

@@ -41,8 +41,8 @@ class PhotoPalette(nn.Module):
         for name, value in (
             ("average", torch.full((3, 1, step, step), 1 / step**2)),
             ("around", torch.full((3, 1, 4, 4), 1 / 16)),
-            ("light", torch.tensor([0.3, 0.59, 0.11]).view(1, 3, 1, 1)),
-            ("levels", torch.linspace(0.03, 0.97, LEVELS).view(1, -1, 1, 1)),
+            ("light", torch.tensor([0.3, 0.59, 0.11]).view(1, 3, 1, 1).repeat(LEVELS, 1, 1, 1)),
+            ("levels", torch.linspace(0.03, 0.97, LEVELS)),
         ):
             self.register_buffer(name, value, persistent=False)
         self.colour = nn.Conv2d(3, HIDDEN, 1)
@@ -75,7 +75,7 @@ class PhotoPalette(nn.Module):
     def points(self, colours: Tensor) -> Tensor:
         """Colours (N, 3, 32, 32) in [0, 1], moved to where the teacher compares them."""
         around = F.conv2d(colours, self.around, stride=4, groups=3)
-        lighter = torch.sigmoid(40.0 * (F.conv2d(colours, self.light) - self.levels))
+        lighter = torch.sigmoid(40.0 * F.conv2d(colours, self.light, -1.0 * self.levels))
         hidden = (
             self.colour(colours)
             + F.interpolate(self.neighbourhood(around), scale_factor=4.0, mode="nearest")
