@@ -122,6 +122,11 @@ FAULTS = {
         one("LpNormalization"),
         ("note", "LpNormalization", "LpNormalization is not in the profile"),
     ),
+    ("web", "several"): (
+        build([helper.make_node("Add", ["x", "summary"], ["y"], "n")], opset=13,
+              inputs=[picture("x"), picture("summary", 1, CHANNELS, 1, 1)]),
+        ("finding", "", "inputs: x, summary; one wanted"),
+    ),
     ("web", "corners"): (
         resize(coordinate_transformation_mode="align_corners"),
         ("note", "Resize", "Resize by align_corners"),

@@ -47,6 +47,11 @@ UNSEEN = Cause(
     "docs/embed.md, docs/lens.md",
     "export with exporter.input=float_nchw; for a page of your own snippets/ has the code",
 )
+SEVERAL = Cause(
+    "the live page and <distill-lens> feed one, the picture",
+    "docs/embed.md, docs/lens.md",
+    "of a student leave exporter.profile out; for a page of your own snippets/ has the code",
+)
 LAST = Cause(
     "the live page turns channels round for it, <distill-lens> does not",
     "docs/lens.md, docs/embed.md",
@@ -75,7 +80,10 @@ def strange(graph: Graph) -> Iterator[Finding]:
 
 
 def unseen(graph: Graph) -> Iterator[Finding]:
-    """Pictures in another form than our pages feed: bytes, or channels last."""
+    """What our pages do not feed: bytes, channels last, a second input."""
+    if len(graph.inputs) > 1:
+        names = ", ".join(tensor.name for tensor in graph.inputs)
+        yield SEVERAL.at(None, f"inputs: {names}; one wanted", graph.inputs[1].name)
     for tensor in graph.inputs[:1]:
         shape, what = tensor.shape or (), f"input {tensor.kind.lower()} {tensor.dims}"
         if len(shape) == 4 and tensor.kind != "FLOAT":
