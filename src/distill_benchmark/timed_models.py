@@ -247,7 +247,7 @@ def at_size(model: onnx.ModelProto, size: int) -> onnx.ModelProto:
         dims = value.type.tensor_type.shape.dim
         before = [dim.dim_value for dim in dims]
         sides: tuple[int, ...] = ()
-        if len(dims) == 4:
+        if len(dims) == 4 and value.name != onnx_files.SUMMARY:
             sides = (2, 3) if before[1] in PICTURE else (1, 2) if before[3] in PICTURE else ()
         for index, dim in enumerate(dims):
             dim.dim_value = size if index in sides else max(before[index], 1)

@@ -224,14 +224,15 @@ SHAPES = {
     "channels last": ((1, 64, 64, 3), [1, 32, 32, 3]),
     "vector": (("n", 7), [1, 7]),
     "features": ((1, 64, 8, 8), [1, 64, 8, 8]),
+    "summary": ((1, 64, 1, 1), [1, 64, 1, 1]),  # of a student; the name says that it is no picture
 }
 
 
 @pytest.mark.parametrize("kind", SHAPES)
 def test_at_size(kind):
     given, expected = SHAPES[kind]
-    node = helper.make_node("Relu", ["x"], ["y"])
-    model = build([node], inputs=[picture("x", *given)], outputs=[picture("y", *given)])
+    node = helper.make_node("Relu", [kind], ["y"])
+    model = build([node], inputs=[picture(kind, *given)], outputs=[picture("y", *given)])
     fixed = timed_models.at_size(model, 32)
     assert [d.dim_value for d in fixed.graph.input[0].type.tensor_type.shape.dim] == expected
     assert list(sessions.sample_call(sessions.open_session(fixed, 1))()[0].shape) == expected
