@@ -33,6 +33,7 @@ class LensStudio(OnnxFormat, ConvertedFormat):
 
     name = "lens_studio"
     least = (55.0, 0.0)
+    fixed = True
 
     @classmethod
     def files_of(cls, stem: str) -> tuple[str, ...]:

@@ -18,7 +18,8 @@ from distill.core.errors import DistillError
 from distill.data.photos import spread
 from distill.export import __main__ as export
 from distill.export import conversion, samples
-from distill.export.format import Float32
+from distill.export.format import Float32, Inference
+from distill.export.fp16 import Float16
 from distill.export.onnx import OnnxExporter
 from distill.export.reports import Comparison, FormatRow
 from support.commands import go, run
@@ -153,6 +154,20 @@ def test_a_file_that_its_runtime_refuses_is_not_left(step, trained, monkeypatch,
 
 
 @pytest.mark.slow
+def test_a_dynamic_file_is_compared_at_another_size_too(trained, monkeypatch, capsys):
+    opened = Float16.open
+
+    def dark(self: Float16, folder: Path) -> Inference:
+        run = opened(self, folder)
+        return lambda photos: run(photos) * (photos.shape[-1] == 64)
+
+    monkeypatch.setattr(Float16, "open", dark)
+    assert typed("formats=onnx_fp16") == 0
+    assert typed("formats=onnx_fp16", "exporter.dynamic=true") == 1
+    assert "every fourth 288×352 too" in capsys.readouterr().out.replace("\n", " ")
+
+
+@pytest.mark.slow
 def test_without_the_pairs_one_names_photos(trained, capsys):
     shutil.rmtree("data")
     assert typed("formats=onnx_fp16") == 1
@@ -186,9 +201,9 @@ def test_what_falls_short_is_a_finding():
     facts = {"pictures": 2, "photos": "p", "size": [64, 64]}
     fine = FormatRow("a", (), 500, 1, 37, 30, None, 9.0, (2, 2, 2), (37, 30))
     poor = FormatRow("b", (), 500, 1, 36.96, 30, None, 9.0, (2, 2, 2), (37, 30))
-    lines = Comparison([PLAIN, fine, poor], facts).lines
-    assert len(lines) == 1
-    assert lines[0].startswith("b: ")
+    broken = FormatRow("c", (), 500, 1, np.nan, np.nan, None, 9.0, (2, 2, 2), (37, 30))
+    lines = Comparison([PLAIN, fine, poor, broken], facts).lines
+    assert [line[:3] for line in lines] == ["b: ", "c: "]
 
 
 def test_a_row_is_measured_against_the_float_student():
@@ -197,7 +212,7 @@ def test_a_row_is_measured_against_the_float_student():
     held_out = samples.Samples(picture, picture + 0.1, "p")
     float32, times = Float32(), conversion.interleave({"onnx": lambda: None}, 2)
     float32.files = ()
-    row = conversion._row(float32, picture + 0.01, times, picture, held_out, Path())
+    row = conversion._row(float32, [picture + 0.01], times, [picture], held_out, Path())
     assert row.mean == row.worst == pytest.approx(40, abs=1e-3)
     assert row.teacher == pytest.approx(-20 * np.log10(0.09), abs=1e-3)
 

@@ -7,8 +7,11 @@ import pytest
 import torch
 from onnx import TensorProto, helper, numpy_helper
 
+from distill.api import student_network
 from distill.core.onnx_files import ABOUT, noted
+from distill.core.sessions import open_session, picture_call
 from distill.core.terms import NOTE, read_terms
+from distill.export.fp16 import of_inks
 from distill.export.graph.operator_sets import foreign_operators
 from distill.export.int8 import LEAST_PHOTOS, Int8, quantised, tail, weight_ranges
 from distill.export.onnx import OnnxExporter
@@ -119,6 +122,23 @@ def test_the_tail_is_what_runs_at_half_size_and_above(source):
     assert kinds[-1] == "Sigmoid"
     assert 0 < len(kinds) < len(model.graph.node) / 2
     assert not any(name.startswith("/encoder") for name in names)
+
+
+@pytest.mark.campaign
+def test_inks_are_chosen_in_float32(tmp_path):
+    """In 8 bits k-means gave no number at all."""
+    student = student_network("poster").student
+    exporter = OnnxExporter(opset=18, profile="global")
+    given = photos(40, seed=1)
+    large = torch.nn.functional.interpolate(given, (256, 256), mode="bilinear")
+    model = quantised(exporter.export(student), large.numpy(), tmp_path)
+    quantised_by = {name for n in model.graph.node if n.op_type in QUANTISED for name in n.input}
+    inks = [n for n in model.graph.node if n.name in of_inks(model) and n.op_type == "Softmax"]
+    assert inks
+    assert not any(n.output[0] in quantised_by for n in inks)
+    run = picture_call(open_session(model, 0))
+    made = torch.from_numpy(run(large[:1].numpy()))
+    assert psnr(made, output_of(student, large[:1])) > 20
 
 
 def test_constants_are_no_part_of_the_tail():

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import numpy as np
 import torch
+import torch.nn.functional as F
 from torch import Tensor, nn
 
 from distill.config.groups import nodes_of
@@ -24,8 +25,15 @@ from distill.core.onnx_files import summary_file
 from distill.data.photos import check_local
 from distill.export import samples, snippets
 from distill.export.float32_export import export_float32
-from distill.export.format import ConversionSource, ConvertedFormat, Float32, Format, Inference
-from distill.export.onnx import OnnxExporter, batches
+from distill.export.format import (
+    ConversionSource,
+    ConvertedFormat,
+    Float32,
+    Format,
+    Inference,
+    OnnxFormat,
+)
+from distill.export.onnx import ANOTHER_SIZE, OnnxExporter, batches
 from distill.export.reports import REPORT, Comparison, FormatRow, compressed_size
 from distill.export.samples import Samples
 from distill.export.subject import Subject, load
@@ -39,8 +47,9 @@ from distill.runs.run_folder import Run, find_run
 PAGES = ("formats.json", "formats.md")
 SNIPPETS = "snippets"  # the folder of code for apps
 ROUNDS = 15  # of timing
-# Of a format that runs here: (batch, 3, H, W) in [0, 1] to the same, and its output for the photos.
-Trial = tuple[Inference, Tensor]
+# Of a format that runs here: (batch, 3, H, W) in [0, 1] to the same, and its output for the photos,
+# and for some at another size where it takes any.
+Trial = tuple[Inference, list[Tensor]]
 
 
 def formats_of(nodes: Mapping[str, Node], stem: str = "student") -> list[Format]:
@@ -109,6 +118,7 @@ def export_formats(subject: Subject, settings: Export, folder: Path) -> dict[str
     rows = compare(formats, source, subject.network, held_out, folder)
     subject.recipe.end_export(subject, folder, written=True)
     facts = {"size": subject.sides, "photos": held_out.where, "pictures": len(held_out.photos)}
+    facts |= {"other_size": ANOTHER_SIZE} if subject.exporter.dynamic else {}
     comparison = Comparison(rows, {subject.stem: digest} | facts, subject.stem)
     comparison.print()
     write_json(folder / PAGES[0], comparison.to_json())
@@ -139,7 +149,10 @@ def compare(
     runs = {name: trial[0] for name, trial in trials.items() if isinstance(trial, tuple)}
     times = interleave({name: partial(run, photo) for name, run in runs.items()}, ROUNDS)
     with torch.inference_mode():
-        expected = torch.cat([at_any_size(network.eval(), photo[None]) for photo in photos])
+        expected = [
+            torch.cat([at_any_size(network.eval(), each[None]) for each in pictures])
+            for pictures in _at_sizes(photos, source.exporter)
+        ]
     return [
         FormatRow(each.name, problem=trial)
         if isinstance(trial := trials[each.name], str)
@@ -169,7 +182,8 @@ def _remove_others(folder: Path, stem: str) -> None:
 
 def _write_snippets(each: Format, exporter: OnnxExporter, channels: int, folder: Path) -> None:
     """Code for an app beside what was written, for the very file."""
-    for ending, text in snippets.snippets_of(each, exporter, channels).items():
+    summary = each.summary_in(folder) if isinstance(each, OnnxFormat) else ""
+    for ending, text in snippets.snippets_of(each, exporter, channels, summary).items():
         write_whole(folder / SNIPPETS / f"{each.stem}_{each.name}.{ending}", text)
 
 
@@ -177,6 +191,8 @@ def _make(each: Format, source: ConversionSource, folder: Path, photos: Tensor) 
     """Convert in a temporary folder, try it there, and move what is whole to its place."""
     if not isinstance(each, ConvertedFormat):  # the export step has written it
         return _try(each, source, folder, photos)
+    if each.fixed:
+        source = replace(source, exporter=replace(source.exporter, dynamic=False))
     with scratch_folder(folder / each.name) as scratch:
         remove(folder, each.files)
         print(f"making {each.name}", flush=True)
@@ -188,10 +204,18 @@ def _make(each: Format, source: ConversionSource, folder: Path, photos: Tensor) 
             reason = f"{type(error).__name__}: {reason_of(error, 200)}"
             raise DistillError(f"{each.name}: its converter failed ({reason})") from error
         trial = _try(each, source, scratch, photos)
-        for file in reversed(each.files):
+        for file in reversed([name for name in each.files if (scratch / name).exists()]):
             os.replace(scratch / file, folder / file)
     _write_snippets(each, source.exporter, source.channels, folder)
     return trial
+
+
+def _at_sizes(photos: Tensor, exporter: OnnxExporter) -> list[Tensor]:
+    """The photos, and of a dynamic file every fourth at another size and proportions too."""
+    if not exporter.dynamic:
+        return [photos]
+    some = F.interpolate(photos[::4], ANOTHER_SIZE, mode="bilinear", align_corners=False)
+    return [photos, some]
 
 
 def _try(each: Format, source: ConversionSource, folder: Path, photos: Tensor) -> Trial | None:
@@ -204,28 +228,33 @@ def _try(each: Format, source: ConversionSource, folder: Path, photos: Tensor) -
         def run(pictures: np.ndarray) -> np.ndarray:
             return output_form.decode(inside(input_form.encode(pictures)))
 
-        groups = batches(len(photos), source.exporter.batch)
-        outputs = [torch.from_numpy(run(photos[rows].numpy())) for rows in groups]
-        return run, torch.cat(outputs)[: len(photos)]
+        outputs = []
+        for pictures in _at_sizes(photos, source.exporter):
+            groups = batches(len(pictures), source.exporter.batch)
+            batch_outputs = [torch.from_numpy(run(pictures[rows].numpy())) for rows in groups]
+            outputs.append(torch.cat(batch_outputs)[: len(pictures)])
+        return run, outputs
 
 
 def _row(
     each: Format,
-    output: Tensor | None,
+    outputs: Sequence[Tensor] | None,
     times: dict[str, Times],
-    expected: Tensor,
+    expected: Sequence[Tensor],
     held_out: Samples,
     folder: Path,
 ) -> FormatRow:
-    paths = [folder / name for name in each.files]
+    paths = [path for name in each.files if (path := folder / name).exists()]
+    names = [path.name for path in paths]
     files = [p for path in paths for p in (path, *path.rglob("*")) if p.is_file()]
     sizes = sum(path.stat().st_size for path in files), sum(map(compressed_size, files))
-    if output is None:
-        return FormatRow(each.name, each.files, *sizes, note=each.note)
-    same, target = psnr(output, expected), held_out.target
+    if outputs is None:
+        return FormatRow(each.name, names, *sizes, note=each.note)
+    same = torch.cat([psnr(*pair) for pair in zip(outputs, expected, strict=False)])
+    output, target = outputs[0], held_out.target
     like = None if target is None else float(psnr(over_white(output), over_white(target)).mean())
     ms, against = times[each.name].median, ratio(times[each.name], times["onnx"])
     interval = against.median, against.low, against.high
     both = float(same.mean()), float(same.min())
     figures = *sizes, *both, like, ms, interval, each.least
-    return FormatRow(each.name, each.files, *figures, note=each.note)
+    return FormatRow(each.name, names, *figures, note=each.note)

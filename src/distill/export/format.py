@@ -19,12 +19,12 @@ from torch import Tensor, nn
 
 from distill.config.settings.networks import Description
 from distill.core.errors import DistillError, extra_package
-from distill.core.onnx_files import ABOUT, note
+from distill.core.onnx_files import ABOUT, note, summary_file
 from distill.core.sessions import open_session, picture_call
 from distill.export.forms import Form, FormName, NetworkInForms, graph_in_forms
 from distill.export.onnx import OnnxExporter, has_statistics
 from distill.export.whole_picture import OnePass, Thumbnailed
-from distill.models.students.global_statistics import THUMBNAIL
+from distill.models.students.global_statistics import THUMBNAIL, thumbnail_of
 
 # From what a file takes to what it gives, on one thread.
 Inference = Callable[[np.ndarray], np.ndarray]
@@ -59,6 +59,7 @@ class Format:
     default_form: ClassVar[FormName] = "float_nchw"  # of input and output
     names: ClassVar[tuple[str, str]] = ("photo", "stylized")  # of its input and output
     least: ClassVar[tuple[float, float] | None] = None
+    fixed: ClassVar[bool] = False  # its file has one size, beside a dynamic one too
     note: str = ""  # what the report says of it beside figures, when it is made
 
     def __init_subclass__(cls) -> None:
@@ -102,12 +103,44 @@ class Format:
 
 
 class OnnxFormat(Format):
-    """What all ONNX formats share: one file, and ONNX Runtime runs it."""
+    """What all ONNX formats share: ONNX Runtime runs its file, and where that has a second input,
+    the file that computes it."""
 
     runs_in = "ONNX Runtime"
 
+    @classmethod
+    def files_of(cls, stem: str) -> tuple[str, ...]:
+        (file,) = super().files_of(stem)
+        return file, summary_file(Path(file).stem)
+
     def open(self, folder: Path) -> Inference:
-        return picture_call(open_session(folder / self.files[0], threads=1))
+        session = open_session(folder / self.files[0], threads=1)
+        if not self.summary_in(folder):
+            return picture_call(session)
+        summarise = picture_call(open_session(folder / self.files[1], threads=1))
+        about = json.loads(session.get_modelmeta().custom_metadata_map[ABOUT])
+        form = Form.of(about["input"])
+
+        def run(pictures: np.ndarray) -> np.ndarray:
+            thumbnails = thumbnail_of(torch.from_numpy(form.decode(pictures)))
+            return picture_call(session, summary=summarise(thumbnails.numpy()))(pictures)
+
+        return run
+
+    def summary_in(self, folder: Path) -> str:
+        """The name of the file there that computes its second input; empty without one."""
+        return next((name for name in self.files[1:] if (folder / name).is_file()), "")
+
+    def summary(self, source: ConversionSource) -> onnx.ModelProto:
+        """The graph of that file."""
+        return source.exporter.export_summary(source.folded)
+
+    def write(self, model: onnx.ModelProto, source: ConversionSource, folder: Path) -> None:
+        """Store the network's graph as `files`."""
+        file_model = self.in_forms(model, source.exporter, source.channels)
+        (folder / self.files[0]).write_bytes(file_model.SerializeToString())
+        if source.exporter.summary_is_input(source.folded):
+            (folder / self.files[1]).write_bytes(self.summary(source).SerializeToString())
 
     def in_forms(
         self, model: onnx.ModelProto, exporter: OnnxExporter, channels: int

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -35,6 +36,13 @@ class Form:
     @classmethod
     def named(cls, name: FormName) -> Form:
         return cls(*name.split("_"))
+
+    @classmethod
+    def of(cls, facts: Mapping[str, Any]) -> Form:
+        """The one that these `facts` are of."""
+        floats = "float" if facts["range"][1] == 1 else "float255"
+        kind = "uint8" if facts["type"] == "uint8" else floats
+        return cls(kind, facts["layout"].lower())
 
     @property
     def last(self) -> bool:

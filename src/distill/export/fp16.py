@@ -29,8 +29,10 @@ class Float16(OnnxFormat, ConvertedFormat):
 
     def convert(self, source: ConversionSource, folder: Path) -> None:
         model = self.graph(source.exporter, source.folded)
-        file_model = self.in_forms(model, source.exporter, source.channels)
-        (folder / self.files[0]).write_bytes(file_model.SerializeToString())
+        self.write(model, source, folder)
+
+    def summary(self, source: ConversionSource) -> onnx.ModelProto:
+        return halved(super().summary(source))
 
     def graph(self, exporter: OnnxExporter, folded: nn.Module) -> onnx.ModelProto:
         """What the file holds."""

@@ -10,21 +10,26 @@ Weights whose sums fit in 16 bits (`weight_ranges`) cost up to 1 dB where no pro
 
 import contextlib
 import io
-from collections.abc import Iterator
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import onnx
+import torch
 from onnx import numpy_helper
 from onnxruntime import quantization
 from onnxruntime.quantization.shape_inference import quant_pre_process
 
 from distill.core.errors import counted
+from distill.core.onnx_files import SUMMARY, model_inputs
 from distill.export.format import ConversionSource, ConvertedFormat, OnnxFormat
+from distill.export.fp16 import of_inks
 from distill.export.graph.equalise import equalise
 from distill.metrics.complexity import tensor_shapes
+from distill.models.students.global_statistics import thumbnail_of
+from distill.models.students.student import Student
 
 OPSET = 13  # QuantizeLinear per channel
 LEAST_PHOTOS = 40
@@ -45,21 +50,28 @@ class Int8(OnnxFormat, ConvertedFormat):
     name = "onnx_int8"
     endings = ("_int8.onnx",)
     least = (37.0, 30.0)
+    fixed = True
 
     def convert(self, source: ConversionSource, folder: Path) -> None:
-        photos = calibration_photos(self.name, source)
+        photos, others = calibration_photos(self.name, source), dict[str, np.ndarray]()
         opset = max(source.exporter.opset or OPSET, OPSET)
         exporter = replace(source.exporter, opset=opset, dynamic=False)
         single = replace(exporter, batch=1)  # which photos calibrate one by one
         model = single.export(source.folded)
-        equalise(model, photos)
-        model = quantised(model, photos, folder)
-        for value in (model.graph.input[0], *model.graph.output):
+        if single.summary_is_input(source.folded):
+            assert isinstance(source.folded, Student)
+            with torch.inference_mode():
+                told = [
+                    source.folded.summary(thumbnail_of(p[None])) for p in torch.from_numpy(photos)
+                ]
+            others[SUMMARY] = torch.cat(told).numpy()
+        equalise(model, photos, **others)
+        model = quantised(model, photos, folder, **others)
+        for value in (*model_inputs(model), *model.graph.output):
             value.type.tensor_type.shape.dim[0].dim_value = exporter.batch
         del model.graph.value_info[:]
         onnx.checker.check_model(model, full_check=True)
-        file_model = self.in_forms(model, exporter, source.channels)
-        (folder / self.files[0]).write_bytes(file_model.SerializeToString())
+        self.write(model, replace(source, exporter=exporter), folder)
 
 
 def calibration_photos(name: str, source: ConversionSource) -> np.ndarray:
@@ -79,21 +91,26 @@ def calibration_photos(name: str, source: ConversionSource) -> np.ndarray:
     return photos
 
 
-def quantised(model: onnx.ModelProto, photos: np.ndarray, scratch: Path) -> onnx.ModelProto:
-    """A static graph with QDQ pairs. Passes onnx.checker; leaves no file in `scratch`."""
+def quantised(
+    model: onnx.ModelProto, photos: np.ndarray, scratch: Path, **others: np.ndarray
+) -> onnx.ModelProto:
+    """A static graph with QDQ pairs. Passes onnx.checker; leaves no file in `scratch`.
+
+    `others` are values of further inputs by name, a row for each photo (N, 3, H, W).
+    """
     plain, inferred = scratch / "plain.onnx", scratch / "inferred.onnx"
     plain.write_bytes(model.SerializeToString())
     quant_pre_process(plain, inferred, skip_optimization=True, skip_symbolic_shape=True)
     ready = onnx.load(str(inferred))
     kinds = sorted({node.op_type for node in ready.graph.node} - IN_FLOAT)
-    floating = tail(ready)
+    floating = [*tail(ready), *of_inks(ready)]
     quantizer = quantization.QDQQuantizer(
         ready,
         True,  # weights per channel
         False,  # all 8 bits
         quantization.QuantType.QInt8,
         quantization.QuantType.QUInt8,  # after a ReLU no value is negative
-        _calibrated(inferred, photos, kinds),
+        _calibrated(inferred, {"photo": photos, **others}, kinds),
         [],
         floating,
         kinds,
@@ -150,15 +167,16 @@ def tail(model: onnx.ModelProto) -> list[str]:
     return names
 
 
-class _Photos(quantization.CalibrationDataReader):
-    def __init__(self, photos: np.ndarray, name: str) -> None:
-        self._feeds: Iterator[dict[str, np.ndarray]] = ({name: photo[None]} for photo in photos)
+class _Feeds(quantization.CalibrationDataReader):
+    def __init__(self, values: Mapping[str, np.ndarray], numbers: range) -> None:
+        rows = (slice(number, number + 1) for number in numbers)
+        self._feeds = ({name: each[row] for name, each in values.items()} for row in rows)
 
     def get_next(self) -> dict[str, np.ndarray] | None:
         return next(self._feeds, None)
 
 
-def _calibrated(path: Path, photos: np.ndarray, kinds: list[str]) -> Any:
+def _calibrated(path: Path, values: Mapping[str, np.ndarray], kinds: list[str]) -> Any:
     augmented = path.with_name("augmented.onnx")
     options = {"percentile": PERCENTILE, "num_bins": 2048, "symmetric": False}
     with contextlib.redirect_stdout(io.StringIO()):  # it reports on every tensor
@@ -169,9 +187,11 @@ def _calibrated(path: Path, photos: np.ndarray, kinds: list[str]) -> Any:
             quantization.CalibrationMethod.Percentile,
             extra_options=options,
         )
+        photos = values["photo"]
         some = max(1, CHUNK * 256**2 // photos[0, 0].size)
         for first in range(0, len(photos), some):
-            calibrator.collect_data(_Photos(photos[first : first + some], "photo"))
+            numbers = range(first, min(first + some, len(photos)))
+            calibrator.collect_data(_Feeds(values, numbers))
         ranges = calibrator.compute_data()
     augmented.unlink()
     return ranges

@@ -109,7 +109,7 @@ class FormatRow:
         """Whether its output is further from the float network's than it may be."""
         if self.least is None or self.mean is None or self.worst is None:
             return False
-        return self.mean < self.least[0] or self.worst < self.least[1]
+        return not (self.mean >= self.least[0] and self.worst >= self.least[1])  # true of NaN
 
     def verdict(self, plain: FormatRow) -> str:
         """In words: smaller or faster than float32 (`plain`), or neither."""
@@ -189,10 +189,13 @@ class Comparison:
     def _caption(self) -> str:
         reference = "the teacher" if self.what == "student" else "the pair's other side"
         also = f", mean to {reference}," if self._has_target else ""
+        sizes = ["×".join(map(str, self.facts["size"]))]
+        if other := self.facts.get("other_size"):
+            sizes.append(f"every fourth {'×'.join(map(str, other))} too where a file takes it")
         return (
             f"PSNR: mean and worst to the float32 {self.what} in PyTorch{also} on "
             f"{counted(self.facts['pictures'], 'held-out photo')} ({self.facts['photos']}) of "
-            f"{'×'.join(map(str, self.facts['size']))}. ms: one thread, all formats in turn, "
+            f"{', '.join(sizes)}. ms: one thread, all formats in turn, "
             "median; faster means with 95 % confidence."
         )
 

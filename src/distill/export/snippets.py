@@ -1,5 +1,6 @@
 """Code for an app, written beside an export for the very file: its size, forms and names."""
 
+import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -12,16 +13,28 @@ READ = 'photo.convert("RGB")'
 FITTED = {"PICTURE": f"ImageOps.fit({READ}, (WIDTH, HEIGHT))", "FILL": "", "CUT": ""}
 FILLED = {
     "PICTURE": READ,
-    "FILL": "edges = [(0, 0), (0, -photo.height % 32), (0, -photo.width % 32), (0, 0)]\n"
-    'pixels = np.pad(pixels, edges, "edge")  # the network wants multiples of 32\n',
+    "FILL": "\nedges = [(0, 0), (0, -photo.height % 32), (0, -photo.width % 32), (0, 0)]\n"
+    'pixels = np.pad(pixels, edges, "edge")  # the network wants multiples of 32',
     "CUT": ", : photo.height, : photo.width",
+}
+# What a call has more where another file computes a second input.
+BESIDE = {
+    "PY_MORE": ', "summary": told',
+    "JS_MORE": ", summary",
+    "JS_ARGUMENT": ", teller",
+    "C_ARGUMENT": "Ort::Session& teller, ",
+    "C_MORE": ', "summary"',
+    "C_TELLER": ', teller(env, "@SUMMARY@", Ort::SessionOptions{})',
 }
 
 
-def snippets_of(each: Format, exporter: OnnxExporter, channels: int) -> dict[str, str]:
+def snippets_of(
+    each: Format, exporter: OnnxExporter, channels: int, summary: str = ""
+) -> dict[str, str]:
     """The text of each snippet by its ending, of templates that have the format's first word.
 
-    They show the exporter's sides where a file takes any.
+    They show the exporter's sides where a file takes any. `summary` is the file that computes the
+    second input of one that has it.
     """
     about = each.about(exporter, channels)
     family = each.name.split("_")[0]
@@ -29,14 +42,18 @@ def snippets_of(each: Format, exporter: OnnxExporter, channels: int) -> dict[str
     dynamic = any("height" in str(side) for side in about["input"]["shape"])
     values |= FILLED if dynamic else FITTED
     values["FREE"] = "  // any multiples of 32: fill others up, and cut the output" * dynamic
+    values |= {key: text if summary else "" for key, text in BESIDE.items()}
+    values |= {"SUMMARY": summary or None, "TOLD": "" if summary else None}
     templates = sorted(each.templates().glob(f"{family}.*.txt"))
     return {path.name.split(".")[1]: filled(path, values) for path in templates}
 
 
 def filled(template: Path, values: Mapping[str, Any]) -> str:
-    """A template with its @NAMES@ replaced."""
+    """A template with its @NAMES@ replaced, without the lines that have a name of value None."""
     text = template.read_text(encoding="utf-8")
     for key, value in values.items():
+        if value is None:
+            text = re.sub(rf".*@{key}@.*\n", "", text)
         text = text.replace(f"@{key}@", str(value))
     return text
 

@@ -21,6 +21,4 @@ class Uint8(OnnxFormat, ConvertedFormat):
         return Form("uint8", "nhwc"), Form("uint8", "nhwc")
 
     def convert(self, source: ConversionSource, folder: Path) -> None:
-        model = source.exporter.export(source.folded)
-        file_model = self.in_forms(model, source.exporter, source.channels)
-        (folder / self.files[0]).write_bytes(file_model.SerializeToString())
+        self.write(source.exporter.export(source.folded), source, folder)

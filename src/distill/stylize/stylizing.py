@@ -107,7 +107,7 @@ def open_student(
                 "put it there"
             )
         summary = onnx_files.load_model(beside)
-    elif convention and pictures[:1] == inputs[:1] != [] and not _is_ours(model):
+    if convention and pictures[:1] == inputs[:1] != [] and not _is_ours(model):
         model, line = adapt(model, convention, str(path))
         if line:
             print(line)

@@ -8,7 +8,7 @@ what a full second one's inputs gain in range its weights lose, so there a power
 in SmoothQuant (Xiao et al. 2022). Ranges are measured on photos.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -55,16 +55,21 @@ def links(graph: onnx.GraphProto) -> Iterator[Link]:
             yield Link(node, tensor, after[0])
 
 
-def equalise(model: onnx.ModelProto, photos: np.ndarray) -> int:
-    """Rescale all links in place by their ranges on photos (N, 3, S, S); gives how many."""
+def equalise(model: onnx.ModelProto, photos: np.ndarray, **others: np.ndarray) -> int:
+    """Rescale all links in place by their ranges on photos (N, 3, S, S); gives how many.
+
+    `others` are values of further inputs by name, a row for each photo.
+    """
     pairs = list(links(model.graph))
     tensors = {tensor.name: tensor for tensor in model.graph.initializer}
-    for link, widest in zip(pairs, _ranges(model, pairs, photos), strict=True):
+    for link, widest in zip(pairs, _ranges(model, pairs, photos, others), strict=True):
         _rescale(link, tensors, widest)
     return len(pairs)
 
 
-def _ranges(model: onnx.ModelProto, pairs: list[Link], photos: np.ndarray) -> list[np.ndarray]:
+def _ranges(
+    model: onnx.ModelProto, pairs: list[Link], photos: np.ndarray, others: Mapping[str, np.ndarray]
+) -> list[np.ndarray]:
     """The largest |value| of every channel of every link's tensor."""
     if not pairs:
         return []
@@ -73,10 +78,11 @@ def _ranges(model: onnx.ModelProto, pairs: list[Link], photos: np.ndarray) -> li
     observed.CopyFrom(model)
     observed.graph.output.extend(helper.make_tensor_value_info(n, 1, None) for n in names)
     session = open_session(observed, threads=0)
-    feed = session.get_inputs()[0].name
+    feeds = {session.get_inputs()[0].name: photos, **others}
     widest: list[np.ndarray] | None = None
-    for photo in photos:
-        values = session.run(names, {feed: photo[None]})
+    for number in range(len(photos)):
+        feed = {name: each[number : number + 1] for name, each in feeds.items()}
+        values = session.run(names, feed)
         ranges = [np.abs(np.asarray(value)).max((0, 2, 3)) for value in values]
         widest = ranges if widest is None else list(map(np.maximum, widest, ranges))
     return widest or []
