@@ -106,15 +106,15 @@ def too_new(error: Exception) -> str:
 
 
 def picture_call(
-    session: onnxruntime.InferenceSession, **given: np.ndarray
+    session: onnxruntime.InferenceSession, **others: np.ndarray
 ) -> Callable[[np.ndarray], np.ndarray]:
     """Runs the session on what its first input takes; gives its first output.
 
-    Further inputs are `given` by name, or made up: see `sample_inputs`.
+    Further inputs are `others` by name, or made up: see `sample_inputs`.
     """
-    first, *others = session.get_inputs()
-    more = sample_inputs(session) if len(others) > len(given) else {}
-    feed = {**more, **given}
+    first, *further = session.get_inputs()
+    more = sample_inputs(session) if len(further) > len(others) else {}
+    feed = {**more, **others}
     return lambda picture: np.asarray(session.run(None, {**feed, first.name: picture})[0])
 
 

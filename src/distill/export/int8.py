@@ -61,10 +61,9 @@ class Int8(OnnxFormat, ConvertedFormat):
         if single.summary_is_input(source.folded):
             assert isinstance(source.folded, Student)
             with torch.inference_mode():
-                told = [
-                    source.folded.summary(thumbnail_of(p[None])) for p in torch.from_numpy(photos)
-                ]
-            others[SUMMARY] = torch.cat(told).numpy()
+                thumbnails = (thumbnail_of(photo[None]) for photo in torch.from_numpy(photos))
+                summaries = [source.folded.summary(each) for each in thumbnails]
+            others[SUMMARY] = torch.cat(summaries).numpy()
         equalise(model, photos, **others)
         model = quantised(model, photos, folder, **others)
         for value in (*model_inputs(model), *model.graph.output):
