@@ -1,4 +1,4 @@
-"""Hydra parses each YAML file once a process, not once a composition: almost half of its time.
+"""YAML files are parsed once a process, not once a composition: more than half of its time.
 
 For what composes thousands of times in one process: the campaigns, and the tests, which compose the
 same words often.
@@ -7,7 +7,7 @@ same words often.
 from __future__ import annotations
 
 import pickle
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -16,6 +16,8 @@ import hydra
 from hydra.core.global_hydra import GlobalHydra
 from hydra.core.plugins import Plugins
 from hydra.plugins.config_source import ConfigResult, ConfigSource
+
+from distill.config import groups
 
 
 @cache  # once
@@ -26,6 +28,8 @@ def keep_read_files() -> None:
     for source in Plugins.instance().discover(ConfigSource):
         if source.scheme() in ("file", "pkg"):  # type: ignore[attr-defined]
             _keep(source)
+    read, kept = groups._content, dict[tuple[object, ...], bytes]()
+    groups._content = lambda path: _once(kept, path, lambda: read(path))
 
 
 def _keep(source: Any) -> None:
@@ -34,15 +38,20 @@ def _keep(source: Any) -> None:
 
     def load(self: Any, config_path: str) -> ConfigResult:
         file = Path(self.path, self._normalize_file_name(config_path))
-        # A package's files stay as they are; a missing one is an error, every time.
-        state = file.stat() if file.is_file() else None
-        key = (str(file), *((state.st_mtime_ns, state.st_size) if state else ()))
-        if key not in kept:
-            kept[key] = pickle.dumps(read(self, config_path))
-        copy: ConfigResult = pickle.loads(kept[key])  # what is typed is merged into it
+        copy: ConfigResult = _once(kept, file, lambda: read(self, config_path))
         return copy
 
     source.load_config = load
+
+
+def _once(kept: dict[tuple[object, ...], bytes], file: Path, read: Callable[[], Any]) -> Any:
+    """What a file holds, a copy each time: what is typed is merged into it."""
+    # A package's files stay as they are; a missing one is an error, every time.
+    state = file.stat() if file.is_file() else None
+    key = (str(file), *((state.st_mtime_ns, state.st_size) if state else ()))
+    if key not in kept:
+        kept[key] = pickle.dumps(read())
+    return pickle.loads(kept[key])
 
 
 @cache

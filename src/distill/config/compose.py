@@ -96,10 +96,11 @@ def composed(name: str, overrides: Sequence[str] = ()) -> dict[str, Any]:
     words = [*default_words(name), *overrides]
     with over_conf(name, overrides) as parser:
         values: Any = OmegaConf.to_container(hydra.compose(name, words), resolve=True)
+        groups = every_group(name) if overrides else []
         for each in parser.parse_overrides([*overrides]):
             # Of an optional group, as head is, Hydra leaves out a choice that is not there.
             group, choice = each.key_or_group, each.value()
-            known = isinstance(choice, str) and group in every_group(name) and choices(group)
+            known = isinstance(choice, str) and group in groups and choices(group)
             if known and (reason := wrong_choice(group, choice)):
                 raise DistillError(reason)
     return values
