@@ -15,7 +15,7 @@ from distill.config.arguments import TypedKeys, overrides_of
 from distill.config.settings.training import Train
 from distill.train import __main__ as train
 from distill.train import loggers
-from support.commands import go
+from support.commands import QUICK, go, run
 
 SHORT = ["trainer.max_steps=4", "trainer.val_every=2", "trainer.threads=1"]
 BLOCK = 32768  # bytes
@@ -60,7 +60,7 @@ def test_with_m_the_loggers_are_of_every_job():
 @pytest.mark.parametrize("name", ["wandb", "mlflow"])
 def test_a_missing_package_is_one_line_before_anything_begins(here, monkeypatch, capsys, name):
     monkeypatch.setattr(loggers, "find_spec", lambda _: None)
-    assert go("run=r", *SHORT, f"logger={name}") == 1
+    assert run(train, "photos=photos", *QUICK, *SHORT, f"logger={name}") == 1
     said = capsys.readouterr().err
     assert said.startswith(f"error: logger={name}: {name} is not installed; pip install 'distill[")
     assert said.count("\n") == 1
