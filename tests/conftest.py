@@ -33,6 +33,7 @@ def _isolated(tmp_path_factory):
     with pytest.MonkeyPatch.context() as patch:
         patch.delenv("DISTILL_WEIGHTS", raising=False)
         patch.setenv("DISTILL_CACHE", str(tmp_path_factory.mktemp("cache")))
+        patch.setenv("OMP_NUM_THREADS", "1")  # of commands that a test starts
         yield
 
 
