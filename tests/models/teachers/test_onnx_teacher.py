@@ -1,6 +1,7 @@
 import pickle
 import re
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -17,6 +18,7 @@ from distill.models.teachers.onnx_teacher import OnnxTeacher
 from distill.models.teachers.teacher import BadPicture
 from distill.stylize.onnx_student import OnnxStudent
 from support.labelling import add, make
+from support.refusals import refusal
 
 Shape = Sequence[int | str]
 FREE: Shape = ("n", 3, "h", "w")
@@ -53,10 +55,7 @@ def scaled(path: Path, factors: np.ndarray, shape: Shape = FREE) -> Path:
     return write(path, [node], {"factors": factors.astype(np.float32)}, shape, shape)
 
 
-def message(*args: object, **kwargs: object) -> str:
-    with pytest.raises(DistillError) as error:
-        OnnxTeacher(*args, **kwargs)
-    return str(error.value)
+message = partial(refusal, OnnxTeacher)
 
 
 @pytest.mark.parametrize("span", [(-1, 1), (0, 1), (0, 255), (1, 0)])
