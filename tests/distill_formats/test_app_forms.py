@@ -34,6 +34,7 @@ from support.export_trials import (
     ENDS,
     NODE_MODULES,
     SIDES,
+    assert_no_gap,
     astronaut,
     convert,
     difference,
@@ -56,7 +57,6 @@ CASES = [
     (ExecuTorch, {"size": (72, 100), "input": "uint8_nhwc", "batch": 2}),
     (Ncnn, {"size": (72, 100)}),
     (TfLite, {"size": (72, 100), "input": "uint8_nhwc"}),
-    (Ncnn, {}),
     (Ncnn, {"input": "uint8_nhwc"}),
     (TfLite, {}),
     (TfLite, {"input": "uint8_nhwc", "batch": 2}),
@@ -289,11 +289,7 @@ KINDS = [(kind, given) for kind in (Ncnn, CoreML) for given in GIVEN]
     ("format_", "asked"), [*KINDS, (ExecuTorch, {}), (TfLite, {}), (TfLite, GIVEN[2])]
 )
 def test_no_snippet_has_a_gap(format_, asked):
-    about = '{"style": "s", "version": "1"}'
-    texts = snippets_of(format_(), OnnxExporter(size=SIDES, about=about, **asked), 4)
-    assert texts
-    assert not [text for text in texts.values() if "@" in text]
-    assert all(str(side) in text for side in SIDES for text in texts.values())
+    assert_no_gap(format_(), asked)
 
 
 @pytest.mark.slow

@@ -32,6 +32,7 @@ from support.export_trials import (
     ENDS,
     NODE_MODULES,
     SIDES,
+    assert_no_gap,
     convert,
     expected_bytes,
     in_form,
@@ -234,11 +235,7 @@ KINDS = [(kind, given) for kind in (Float32, Float16) for given in GIVEN]
 
 @pytest.mark.parametrize(("format_", "asked"), KINDS)
 def test_no_snippet_has_a_gap(format_, asked):
-    about = '{"style": "s", "version": "1"}'
-    texts = snippets_of(format_(), OnnxExporter(size=SIDES, about=about, **asked), 4)
-    assert texts
-    assert not [text for text in texts.values() if "@" in text]
-    assert all(str(side) in text for side in SIDES for text in texts.values())
+    assert_no_gap(format_(), asked)
 
 
 def test_a_format_of_another_package_may_have_the_names_of_earlier_versions():

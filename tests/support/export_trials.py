@@ -6,7 +6,7 @@ import subprocess
 import sys
 from contextlib import chdir
 from pathlib import Path
-from typing import get_args
+from typing import Any, get_args
 
 import numpy as np
 import pytest
@@ -18,7 +18,7 @@ from distill.core.images import to_tensor
 from distill.data.photos import centre_square, demo_photos, read_photo
 from distill.export.format import ConversionSource, ConvertedFormat, Format
 from distill.export.forms import FormName
-from distill.export.onnx import batches
+from distill.export.onnx import OnnxExporter, batches
 from distill.export.snippets import snippets_of
 from support.export_photos import output_of, photos
 
@@ -42,6 +42,15 @@ def in_form(pictures: np.ndarray, name: str) -> np.ndarray:
     }
     made = values[kind].astype(np.uint8 if kind == "uint8" else np.float32)
     return np.moveaxis(made, 1, 3) if layout == "nhwc" else made
+
+
+def assert_no_gap(made: Format, asked: dict[str, Any]) -> None:
+    """No placeholder is left in the snippets of a format, and each has the sides."""
+    exporter = OnnxExporter(size=SIDES, about='{"style": "s", "version": "1"}', **asked)
+    texts = snippets_of(made, exporter, 4).values()
+    assert texts
+    assert not [text for text in texts if "@" in text]
+    assert all(str(side) in text for side in SIDES for text in texts)
 
 
 def pictures(count: int) -> torch.Tensor:
