@@ -26,24 +26,25 @@ from distill_drawings.poster import PosterPrint
 from distill_drawings.toon import Toon
 from distill_drawings.watercolour import Watercolour
 
-STYLES = {
-    path.stem: compose.load("train", [f"style={path.stem}"], Train)
-    for path in sorted((Path(distill_drawings.__file__).parent / "conf/style").glob("*.yaml"))
-    if path.stem != "toon"
-}
+CONF = Path(distill_drawings.__file__).parent / "conf/style"
+STYLES = [path.stem for path in sorted(CONF.glob("*.yaml")) if path.stem != "toon"]
 PHOTO = torch.from_numpy(data.astronaut()[:192, 128:320] / 255).float().movedim(-1, 0)[None]
+
+
+def composed(name: str) -> Train:
+    return compose.load("train", [f"style={name}"], Train)
 
 
 @pytest.fixture(params=STYLES)
 def style(request):
-    settings = STYLES[request.param]
+    settings = composed(request.param)
     teacher = build.load_teacher(settings.style, settings.teacher)
     assert isinstance(teacher, ab.Classical)
     return teacher
 
 
 def test_the_styles_are_found():
-    assert {"ink", "oil", "watercolour", "pencil", "comic", "poster", "neon"} <= STYLES.keys()
+    assert {"ink", "oil", "watercolour", "pencil", "comic", "poster", "neon"} <= {*STYLES}
 
 
 @pytest.mark.parametrize("shape", [(2, 3, 33, 47), (1, 3, 9, 130), (1, 3, 1, 1)])
@@ -73,7 +74,7 @@ def test_it_changes_the_photo_more_than_toon_does(style):
 
 @pytest.mark.parametrize("name", STYLES)
 def test_it_is_free_for_commercial_use_and_all_its_settings_are_in_conf(name):
-    style, teacher = STYLES[name].style, STYLES[name].teacher
+    style, teacher = (settings := composed(name)).style, settings.teacher
     assert Licence.from_text("teacher", style.licence).commercial == "yes"
     made = build.load_teacher(style, teacher)
     assert teacher is not None
