@@ -14,7 +14,7 @@ from support.commands import SMALL, go, run
 @pytest.mark.slow
 def test_push_export_and_lens_ask_for_a_reason(here, capsys):
     assert go("run=two", "trainer.max_steps=1") == 0
-    assert run(export, "run=two") == 0
+    assert run(export, "run=two", "exporter.size=64") == 0
     root = next((here / "data/pairs").iterdir())
     learnt = [
         line.split("\t")[1] for line in (here / "runs/two/pairs.tsv").read_text().splitlines()
@@ -38,7 +38,7 @@ def test_push_export_and_lens_ask_for_a_reason(here, capsys):
         assert error.count("\n") == 1
     assert run(hub, "push", "run=two", "repo=./pub", reason) == 0
     assert "accepted: its photographer agrees" in (here / "pub/README.md").read_text()
-    assert run(export, "run=two", reason) == 0
+    assert run(export, "run=two", "exporter.size=64", reason) == 0
     report = json.loads((here / "runs/two/export/report.json").read_text())
     assert "its photographer agrees" in json.dumps(report["terms"])
     assert run(lens, *page) == 0  # the file says so itself now

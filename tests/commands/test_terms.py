@@ -13,7 +13,7 @@ from support.commands import SMALL, go, run
 
 
 def exported(here: Path, *words: str) -> dict:
-    assert run(export, "run=two", *words) == 0
+    assert run(export, "run=two", "exporter.size=64", *words) == 0
     return json.loads((here / "runs/two/export/report.json").read_text())["terms"]
 
 

@@ -169,7 +169,7 @@ def test_a_run_from_photos_to_a_file(tmp_path, monkeypatch, capsys):
         rows = [row for row in csv.DictReader(file) if row["val/photo_style"]]
     assert [row["step"] for row in rows] == ["2", "4"]
     assert rows[0]["val/photo_style"] == rows[1]["val/photo_style"]  # the photos stay as they are
-    assert run(export, "run=mine") == 0
+    assert run(export, "run=mine", "exporter.size=64") == 0
     chain = terms_of(Path("runs/mine/export/student.onnx")).chain
     assert {each.of for each in chain} == {"style picture glass", "photos"}
     monkeypatch.chdir(tmp_path / "runs")  # the set that it learnt from is found from there
