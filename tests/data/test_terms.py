@@ -73,6 +73,7 @@ def test_a_student_of_the_package_passes_its_terms_on(here):
     assert of_run(*own, "init=gone.onnx").commercial == "unknown"
 
 
+@pytest.mark.slow
 def test_typed_words_do_not_loosen_a_published_teacher(here, tmp_path):
     word = "style.licence=MIT"
     assert of_run("style=hayao", word).commercial == "no"
@@ -396,6 +397,7 @@ def test_collections_for_research_are_known_by_their_names(here, folder):
         terms.check_stated(card.card, card)
 
 
+@pytest.mark.slow
 def test_one_licence_over_a_research_collection_is_asked_about(here):
     folder = "celeba"
     (here / folder).mkdir()
