@@ -180,29 +180,6 @@ def test_where_nodes_have_gpus_each_worker_has_one_of_its_own():
     assert set(seen) == {"0", "1"}
 
 
-@pytest.mark.slow
-def test_a_signal_ends_the_process_as_before_once_a_cluster_was_left():
-    """Before the tests that share a cluster: a process has one at most."""
-    pytest.importorskip("ray", reason="needs the extra ray")
-    before = signal.signal(signal.SIGTERM, signal.SIG_IGN)
-    try:
-        with own_ray(), RayEngine():
-            pass
-        assert signal.getsignal(signal.SIGTERM) is signal.SIG_IGN
-        with pytest.raises(DistillError):
-            RayEngine("127.0.0.1:1").__enter__()
-        assert signal.getsignal(signal.SIGTERM) is signal.SIG_IGN
-    finally:
-        signal.signal(signal.SIGTERM, before)
-
-
-@pytest.fixture(scope="module")
-def engine():
-    """A cluster of this machine's cores."""
-    with own_ray(), RayEngine() as made:
-        yield made
-
-
 def twice(number, by=2):
     return by * number
 
@@ -231,6 +208,43 @@ def _missing():
     raise ModuleNotFoundError("No module named 'absent'")
 
 
+def out_of_reach(_part):
+    raise DistillError("s3://photos/1.png: cannot be read; run it again to resume")
+
+
+@pytest.mark.slow
+def test_leases_are_carried_out_and_errors_are_those_of_the_worker():
+    """And once the cluster was left, a signal ends the process as before."""
+    pytest.importorskip("ray", reason="needs the extra ray")
+    own = lambda *_: None  # noqa: E731, which workers do not inherit
+    before = signal.signal(signal.SIGTERM, own)
+    try:
+        with own_ray(), RayEngine() as engine:
+            found = dict(engine.run(Halves(), ["a", "four", "sixsix"], "cpu"))
+            assert found == {"a": 0.5, "four": 2, "sixsix": 3}
+            with pytest.raises(PermissionError) as refused:
+                list(engine.run(Halves(), ["closed"], "cpu"))
+            assert refused.value.filename == "/there"
+            with pytest.raises(DistillError) as failed:
+                list(engine.map(out_of_reach, [1, 2]))
+            assert str(failed.value) == "s3://photos/1.png: cannot be read; run it again to resume"
+        assert signal.getsignal(signal.SIGTERM) is own
+        with pytest.raises(DistillError):
+            RayEngine("127.0.0.1:1").__enter__()
+        assert signal.getsignal(signal.SIGTERM) is own
+    finally:
+        signal.signal(signal.SIGTERM, before)
+    error = LeaseWorker(__version__, Halves()).carry_out("full")  # as a process of its own does
+    assert (type(error), str(error)) == (DistillError, "no room; make some")
+
+
+@pytest.fixture(scope="module")
+def engine():
+    """A cluster of this machine's cores."""
+    with own_ray(), RayEngine() as made:
+        yield made
+
+
 @pytest.mark.campaign
 def test_parts_come_back_in_their_order(engine):
     assert list(engine.map(partial(twice, by=3), range(9))) == [3 * n for n in range(9)]
@@ -246,28 +260,6 @@ def test_thumbnails_are_made_by_its_workers(engine, tmp_path, monkeypatch):
     made = thumbnails(photos, "by workers", engine)
     assert (made == thumbnails(photos, "by this process")).all()
     assert made["small"].any((1, 2)).all()
-
-
-def out_of_reach(_part):
-    raise DistillError("s3://photos/1.png: cannot be read; run it again to resume")
-
-
-@pytest.mark.slow
-def test_a_part_that_fails_is_the_line_of_its_error(engine):
-    with pytest.raises(DistillError) as error:
-        list(engine.map(out_of_reach, [1, 2]))
-    assert str(error.value) == "s3://photos/1.png: cannot be read; run it again to resume"
-
-
-@pytest.mark.slow
-def test_leases_are_carried_out_and_errors_are_those_of_the_worker(engine):
-    found = dict(engine.run(Halves(), ["a", "four", "sixsix"], "cpu"))
-    assert found == {"a": 0.5, "four": 2, "sixsix": 3}
-    refused = LeaseWorker(__version__, Halves()).carry_out("full")  # as a process of its own does
-    assert (type(refused), str(refused)) == (DistillError, "no room; make some")
-    with pytest.raises(PermissionError) as error:
-        list(engine.run(Halves(), ["closed"], "cpu"))
-    assert error.value.filename == "/there"
 
 
 @pytest.mark.campaign
