@@ -83,6 +83,7 @@ def test_every_format_in_its_own_runtime(format_, asked, shipped, tmp_path):
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("source", ["detail"], indirect=True)
 def test_core_ml_of_any_size_and_of_arrays(source, tmp_path):
     ct = pytest.importorskip("coremltools", reason="the extra distill[coreml] is not installed")
     exporter = replace(source.exporter, dynamic=True, size=SIDES, profile="any")

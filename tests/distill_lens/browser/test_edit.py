@@ -7,6 +7,7 @@ import pytest
 from PIL import Image, ImageOps
 
 from support.chromium_page import READY, download, show
+from support.parts_page import saved
 
 SIZE = (400, 300)
 PLACE = """(() => {
@@ -35,10 +36,6 @@ def act(at, button: str) -> None:
     at.page.click(button)
     at.wait(f"distill.speed().frames > {count}")
     at.settle()
-
-
-def saved(at) -> np.ndarray:
-    return np.asarray(download(at.page, "#save").convert("RGB")).astype(int)
 
 
 def off(found: np.ndarray, picture: Image.Image) -> int:
@@ -169,10 +166,11 @@ def test_a_film_goes_from_the_photo_to_the_drawing(visit, tmp_path, button, size
     with av.open(str(found.value.path())) as film:
         stream = film.streams.video[0]
         assert (stream.width, stream.height) == size
-        frames = [frame.to_ndarray(format="rgb24").astype(int) for frame in film.decode(video=0)]
+        frames = list(film.decode(video=0))
     assert len(frames) == 120
     middle = size[1] // 2
     wanted = {0: (colour, colour), 75: (255 - colour, 255 - colour), 119: (255 - colour, colour)}
-    for frame, sides in wanted.items():
+    for number, sides in wanted.items():
+        frame = frames[number].to_ndarray(format="rgb24").astype(int)
         for across, expected in zip((270, 810), sides, strict=True):
-            assert np.abs(frames[frame][middle, across] - expected).max() <= 8
+            assert np.abs(frame[middle, across] - expected).max() <= 8

@@ -10,8 +10,9 @@ from skimage.data import astronaut, coffee
 from distill.data.faces import BlazeFace
 from distill.stylize import stickers
 from distill.stylize.stylizing import open_student
-from support.chromium_page import canvas, download, encoded, show
+from support.chromium_page import canvas, encoded, show
 from support.onnx_networks import negative
+from support.parts_page import saved
 
 BLUE = (20, 60, 120)
 SAID = "document.getElementById('message').textContent"
@@ -25,10 +26,6 @@ def wear(at, *names):
         at.page.click(f"#wear label:has([value={name}])")
         at.wait(f"distill.speed().frames > {seen}")
         at.settle()
-
-
-def saved(at):
-    return np.asarray(download(at.page, "#save").convert("RGB")).astype(int)
 
 
 # Where the worker saw the marks of the last picture's faces, as shares of it.
