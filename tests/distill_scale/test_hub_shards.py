@@ -86,6 +86,7 @@ def test_the_card_says_how_the_shards_are_read(carded):
     assert contents(carded / ROOT) == before
 
 
+@pytest.mark.slow
 def test_the_card_goes_to_an_address(here):
     there = "memory://store/set"
     try:

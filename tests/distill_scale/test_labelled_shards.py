@@ -166,6 +166,7 @@ def test_shards_follow_their_photos_to_another_folder_but_take_no_others(folder,
         make_shards(moved, root, replace(MANIFEST, photos="elsewhere"), form=(codec, 3))
 
 
+@pytest.mark.slow
 def test_another_form_or_another_set_is_refused(folder, root, tmp_path):
     make_shards(folder, root)
     with pytest.raises(DistillError, match=r"made with shard\.codec=raw shard\.pairs=3; say so"):
