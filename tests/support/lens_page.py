@@ -5,6 +5,7 @@ import ssl
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
+from http.server import ThreadingHTTPServer
 from pathlib import Path
 
 from distill_lens.server import Server, bind
@@ -31,11 +32,18 @@ def settings(**changed) -> Lens:
 def serving(
     folder: Path, context: ssl.SSLContext | None = None, addresses: tuple[str, ...] = (), **changed
 ) -> Iterator[Server]:
-    """A server that runs in a thread until the end of the block."""
+    """A server over a folder that runs until the end of the block."""
     server = bind(folder, settings(**changed), context, addresses)
+    with running(server):
+        yield server
+
+
+@contextmanager
+def running(server: ThreadingHTTPServer) -> Iterator[str]:
+    """The address of a server that runs in a thread until the end of the block."""
     threading.Thread(target=server.serve_forever, daemon=True).start()
     try:
-        yield server
+        yield f"http://127.0.0.1:{server.server_port}/"
     finally:
         server.shutdown()
         server.server_close()

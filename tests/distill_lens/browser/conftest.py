@@ -2,7 +2,6 @@
 
 import base64
 import shutil
-import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -18,6 +17,7 @@ from distill_lens import lens_folder, webpage
 from distill_lens.server import bind
 from distill_lens.settings import Lens
 from support.chromium_page import FLAGS, PATIENCE, READY, chromium, write_clip
+from support.lens_page import running
 from support.onnx_networks import negative
 
 HERE = Path(__file__).parent
@@ -72,12 +72,8 @@ def folder(tmp_path_factory):
 
 @pytest.fixture(scope="session")
 def address(folder):
-    settings = load("lens", ["port=0"], Lens)
-    server = bind(folder, settings)
-    threading.Thread(target=server.serve_forever, daemon=True).start()
-    yield f"http://127.0.0.1:{server.server_port}/"
-    server.shutdown()
-    server.server_close()
+    with running(bind(folder, load("lens", ["port=0"], Lens))) as found:
+        yield found
 
 
 @pytest.fixture(scope="session")

@@ -8,9 +8,7 @@ import json
 import shutil
 import subprocess
 import tarfile
-import threading
 import time
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import partial
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
@@ -33,6 +31,7 @@ from distill_lens import lens_folder, webpage
 from distill_lens.server import bind
 from distill_lens.settings import Lens
 from support.chromium_page import PATIENCE, clip_frame
+from support.lens_page import running
 from support.onnx_networks import negative
 from support.statistics_students import statistics_student
 
@@ -109,22 +108,18 @@ def site(tmp_path_factory):
     return built
 
 
-def _serving(server: ThreadingHTTPServer) -> Iterator[str]:
-    threading.Thread(target=server.serve_forever, daemon=True).start()
-    yield f"http://127.0.0.1:{server.server_port}/"
-    server.shutdown()
-    server.server_close()
-
-
 @pytest.fixture(scope="session")
 def strict(site):
     """Our own server: its policy allows no inline script or style, and isolates the page."""
-    yield from _serving(bind(site, load("lens", ["port=0"], Lens)))
+    with running(bind(site, load("lens", ["port=0"], Lens))) as address:
+        yield address
 
 
 @pytest.fixture(scope="session")
 def plain(site):
-    yield from _serving(ThreadingHTTPServer(("127.0.0.1", 0), partial(Static, directory=str(site))))
+    host = partial(Static, directory=str(site))
+    with running(ThreadingHTTPServer(("127.0.0.1", 0), host)) as address:
+        yield address
 
 
 @dataclass
@@ -635,7 +630,7 @@ def test_a_page_of_vite_draws_with_the_packed_package(package, site, tmp_path, b
     names = [path.name for path in (tmp_path / "dist" / "assets").iterdir()]
     assert [name.partition("-")[0] for name in sorted(names)] == ["index", "worker"]
     host = partial(Static, directory=str(tmp_path / "dist"))
-    for address in _serving(ThreadingHTTPServer(("127.0.0.1", 0), host)):
+    with running(ThreadingHTTPServer(("127.0.0.1", 0), host)) as address:
         at = Tab(browser.new_page())
         at.page.add_init_script(SPY)
         at.page.goto(f"{address}index.html")

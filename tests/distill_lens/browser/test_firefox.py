@@ -1,6 +1,5 @@
 """The page's main flows in Firefox: load, stylise, choose, save, camera, without a network."""
 
-import threading
 from pathlib import Path
 
 import numpy as np
@@ -12,6 +11,7 @@ from distill_lens.server import bind
 from distill_lens.settings import Lens
 from support.chromium_page import READY, canvas, encoded
 from support.firefox_page import FirefoxPage, firefox, opened
+from support.lens_page import running
 
 LAST = """distill.last().then(({ width, height, input, output }) => ({
   size: [height, width], input: [...input], output: [...output] }))"""
@@ -97,19 +97,14 @@ def test_a_camera_is_drawn_as_it_changes_and_saved_at_its_size(at, address):
 
 @pytest.mark.campaign
 def test_without_a_network_it_opens_again(at, folder):
-    settings = load("lens", ["port=0"], Lens)
-    server = bind(folder, settings)
-    threading.Thread(target=server.serve_forever, daemon=True).start()
-    address = f"http://127.0.0.1:{server.server_port}/"
-    ready(at, address, "compare=0")
-    kept = "caches.keys().then((names) => Promise.all(names.map(async (name) => (await (await"
-    kept += " caches.open(name)).keys()).map(({ url }) => url)))).then((all) => all.flat())"
-    at.wait(
-        f"navigator.serviceWorker?.controller && {kept}.then((all) =>"
-        " ['.wasm', '.onnx', '.js'].every((end) => all.some((url) => url.includes(end))))"
-    )
-    server.shutdown()
-    server.server_close()
+    with running(bind(folder, load("lens", ["port=0"], Lens))) as address:
+        ready(at, address, "compare=0")
+        kept = "caches.keys().then((names) => Promise.all(names.map(async (name) => (await (await"
+        kept += " caches.open(name)).keys()).map(({ url }) => url)))).then((all) => all.flat())"
+        at.wait(
+            f"navigator.serviceWorker?.controller && {kept}.then((all) =>"
+            " ['.wasm', '.onnx', '.js'].every((end) => all.some((url) => url.includes(end))))"
+        )
     ready(at, address, "compare=0")
     photo, output = last(at)
     assert np.abs(output - (1 - photo)).max() < 1e-5

@@ -1,7 +1,6 @@
 """The page without a network, on hosts that send no headers, and as a new version."""
 
 import shutil
-import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import partial
@@ -15,6 +14,7 @@ from skimage.data import astronaut
 from distill_lens import __main__ as lens
 from support.chromium_page import show
 from support.commands import run
+from support.lens_page import running
 from support.onnx_networks import negative
 
 playwright = pytest.importorskip("playwright.sync_api", reason="needs the extra browser")
@@ -35,14 +35,9 @@ class Plain(SimpleHTTPRequestHandler):
 
 @contextmanager
 def served(folder: Path, port: int = 0) -> Iterator[int]:
-    handler = partial(Plain, directory=str(folder))
-    server = ThreadingHTTPServer(("127.0.0.1", port), handler)
-    threading.Thread(target=server.serve_forever, daemon=True).start()
-    try:
+    server = ThreadingHTTPServer(("127.0.0.1", port), partial(Plain, directory=str(folder)))
+    with running(server):
         yield server.server_port
-    finally:
-        server.shutdown()
-        server.server_close()
 
 
 def isolated(at):

@@ -2,7 +2,6 @@
 
 import io
 import re
-import threading
 from functools import partial
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 
@@ -18,6 +17,7 @@ from support.chromium_page import (
     encoded,
     show,
 )
+from support.lens_page import running
 
 
 def halves(size=(300, 150)) -> Image.Image:
@@ -381,13 +381,11 @@ def test_hosts_without_the_headers_get_one_thread_and_are_told_why(visit, folder
             pass
 
     server = ThreadingHTTPServer(("127.0.0.1", 0), partial(Quiet, directory=str(folder)))
-    threading.Thread(target=server.serve_forever, daemon=True).start()
-    at = visit(url=f"http://127.0.0.1:{server.server_port}/")
-    assert at.page.evaluate("distill.speed().backend.threads") == 1
-    assert at.text("backend") == "WASM, 1 thread"
-    assert "since this host sends no COOP/COEP headers" in at.text("why")
-    server.shutdown()
-    server.server_close()
+    with running(server) as address:
+        at = visit(url=address)
+        assert at.page.evaluate("distill.speed().backend.threads") == 1
+        assert at.text("backend") == "WASM, 1 thread"
+        assert "since this host sends no COOP/COEP headers" in at.text("why")
 
 
 SCREENS = [(1440, 900), (2560, 1440), (1000, 700), (700, 900)]

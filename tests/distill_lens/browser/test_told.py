@@ -1,7 +1,5 @@
 """Students told of the whole picture: at the screen's pixels, in tiles, live, and own ones."""
 
-import threading
-
 import numpy as np
 import onnx
 import pytest
@@ -14,6 +12,7 @@ from distill_lens import lens_folder, webpage
 from distill_lens.server import bind
 from distill_lens.settings import Lens
 from support.chromium_page import SLOW, show
+from support.lens_page import running
 from support.statistics_students import statistics_student
 
 
@@ -31,11 +30,8 @@ def told(file, folder):
         "lens", [f"students=[{file}]", f"output={file.parent / 'lens'}", "port=0"], Lens
     )
     built = lens_folder.build(webpage.find(), lens_folder.choose_students(settings), settings)
-    server = bind(built, settings)
-    threading.Thread(target=server.serve_forever, daemon=True).start()
-    yield f"http://127.0.0.1:{server.server_port}/"
-    server.shutdown()
-    server.server_close()
+    with running(bind(built, settings)) as address:
+        yield address
 
 
 def photo(width: int, height: int) -> Image.Image:

@@ -1,7 +1,6 @@
 """The shipped students on WebGPU: emulated on the CPU where there is no graphics card."""
 
 import re
-import threading
 import time
 from contextlib import ExitStack
 from functools import cache
@@ -30,6 +29,7 @@ from support.chromium_page import (
     write_frames,
 )
 from support.guided_filter import guided
+from support.lens_page import running
 
 SHADE = 2 / 255
 ON_CPU = ("poster",)  # whose operators ONNX Runtime leaves on the CPU
@@ -49,10 +49,7 @@ def site(tmp_path_factory):
             settings = load("lens", words, Lens)
             students = lens_folder.choose_students(settings)
             folder = lens_folder.build(webpage.find(), students, settings)
-            server = servers.enter_context(bind(folder, settings))
-            threading.Thread(target=server.serve_forever, daemon=True).start()
-            servers.callback(server.shutdown)
-            return folder, f"http://127.0.0.1:{server.server_port}/"
+            return folder, servers.enter_context(running(bind(folder, settings)))
 
         yield serve
 
