@@ -3,6 +3,7 @@ import io
 import json
 import pickle
 import shutil
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +22,7 @@ from distill_diffusion import pipeline_files
 from distill_diffusion.diffusion_teacher import DiffusionTeacher
 from support import tiny_pipelines as tiny
 from support.commands import SMALL, go, run
+from support.refusals import refusal
 
 PHOTOS = (torch.rand(3, 3, 32, 40, generator=torch.Generator().manual_seed(3)) * 255).round() / 255
 HOW: dict[str, Any] = {"prompt": "ink", "strength": 0.6, "steps": 4}
@@ -233,10 +235,7 @@ def test_a_copy_for_another_process_reads_the_files_anew(files):
         assert torch.equal(pickle.loads(content)(PHOTOS), expected)
 
 
-def message(*args: Any, **how: Any) -> str:
-    with pytest.raises(DistillError) as error:
-        drawn(*args, **how)
-    return str(error.value)
+message = partial(refusal, drawn)
 
 
 def test_what_is_missing_or_not_taken_is_one_line(files, tmp_path):

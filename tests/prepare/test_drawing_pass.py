@@ -4,6 +4,7 @@ import json
 import pickle
 import shutil
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -22,6 +23,7 @@ from distill.prepare.teacher_pass import DrawingPass
 from distill.stylize import __main__ as stylize
 from support.commands import SMALL, go, run
 from support.labelling import MANIFEST, add, hashes, picture, stamps
+from support.refusals import refusal
 from support.shards_by_teacher import make_shards
 
 SIZE = (72, 64)
@@ -57,10 +59,7 @@ def names(root: Path) -> set[str]:
     return {name.rsplit("-", 1)[0] for name in pairs(root)}
 
 
-def message(*args, **options) -> str:
-    with pytest.raises(DistillError) as error:
-        make(*args, **options)
-    return str(error.value)
+message = partial(refusal, make)
 
 
 @pytest.mark.parametrize("workers", [0, 1])
