@@ -269,10 +269,8 @@ def test_the_whole_folder_is_labelled(everything, tmp_path, capsys):
         assert (pixels(kept) == middle(source)).all()
         assert (pixels(kept.parent.parent / "stylized" / kept.name) == 255 - pixels(kept)).all()
 
-
-def test_every_skipped_photo_is_one_line_of_the_list(everything, tmp_path):
-    labelled(find_photos(everything), tmp_path / "set")
-    text = (tmp_path / "set" / "skipped.tsv").read_text(encoding="utf-8")
+    # Every photo that was skipped is one line of the list.
+    text = (root / "skipped.tsv").read_text(encoding="utf-8")
     head, *lines = text.removesuffix("\n").split("\n")
     assert head == "photo\treason"
     rows = [line.split("\t") for line in lines]
