@@ -61,7 +61,7 @@ def sizes(subject: Subject, folder: Path | None) -> Iterator[dict[str, Any]]:
     last = _float("+ separable convolutions", settings) if separable else plain
     precisions = (("float32", 4, Float32), ("half precision", 2, Float16), ("int8", 1, Int8))
     for precision, width, format_ in precisions:
-        (name,) = format_.files_of(subject.stem)
+        name, *_ = format_.files_of(subject.stem)
         path = folder / name if folder else None
         yield last | {
             "name": last["name"] if width == 4 else f"+ {precision}",

@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import re
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, replace
 from typing import Any, Literal
 
@@ -185,8 +185,25 @@ class Terms:
                 of = pictures_of(e.of)
                 groups.setdefault((of, e.of != of), []).append(e)
         for (of, rows), words in groups.items():
-            alone = all(e.of != of for e in now)
-            chain = _with_words(chain, of, words, rows, alone, fresh)
+            on = [e for e in chain if pictures_of(e.of) == of]
+            alike = [e for e in on if (e.of != of) == rows]
+            new = [w for w in words if not any(_same(w, e) for e in alike)]
+            if not fresh and not rows:
+                earlier = [e.note for e in alike if e.stated]
+                new = [w for w in new if not w.stated or all(w.note > note for note in earlier)]
+            whole = all(e.of != of for e in now) if rows else bool(new)
+            gone = list[Licence]()
+            if rows or any(w.stated for w in new):
+                gone += [e for e in alike if e.stated and not any(_same(w, e) for w in words)]
+            if whole:
+                gone += [e for e in on if e.text == UNSAID]
+            if rows and whole:
+                later = words[0].note
+                gone += [e for e in on if e not in alike and e.stated and e.note < later]
+            old = [e for e in on if e in gone]
+            if on and (fresh or rows):
+                new = [_dated(w, old) if w.stated else w for w in new]
+            chain = [*(e for e in chain if e not in old), *new]
         return self._with(chain)
 
     def restated(self, pictures: str) -> Terms:
@@ -209,36 +226,6 @@ class Terms:
 
     def json(self) -> str:
         return json.dumps(self.plain(), ensure_ascii=False, sort_keys=True)
-
-
-def _with_words(
-    chain: Sequence[Licence],
-    of: str,
-    words: Sequence[Licence],
-    rows: bool,
-    alone: bool,
-    fresh: bool,
-) -> list[Licence]:
-    """The chain with words on the pictures `of`: on all of them, or on `rows` of terms.csv, which
-    are `alone` where nothing is said of all."""
-    on = [e for e in chain if pictures_of(e.of) == of]
-    alike = [e for e in on if (e.of != of) == rows]
-    new = [w for w in words if not any(_same(w, e) for e in alike)]
-    if not fresh and not rows:
-        earlier = [e.note for e in alike if e.stated]
-        new = [w for w in new if not w.stated or all(w.note > note for note in earlier)]
-    gone = list[Licence]()
-    if rows or any(w.stated for w in new):
-        gone += [e for e in alike if e.stated and not any(_same(w, e) for w in words)]
-    covered = alone if rows else bool(new)
-    if covered:
-        gone += [e for e in on if e.text == UNSAID]
-    if rows and alone:
-        gone += [e for e in on if e not in alike and e.stated and e.note < words[0].note]
-    old = [e for e in on if e in gone]
-    if on and (fresh or rows):
-        new = [_dated(w, old) if w.stated else w for w in new]
-    return [*(e for e in chain if e not in old), *new]
 
 
 def _same(word: Licence, earlier: Licence) -> bool:

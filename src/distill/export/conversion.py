@@ -25,14 +25,7 @@ from distill.core.onnx_files import summary_file
 from distill.data.photos import check_local
 from distill.export import samples, snippets
 from distill.export.float32_export import export_float32
-from distill.export.format import (
-    ConversionSource,
-    ConvertedFormat,
-    Float32,
-    Format,
-    Inference,
-    OnnxFormat,
-)
+from distill.export.format import ConversionSource, ConvertedFormat, Float32, Format, Inference
 from distill.export.onnx import ANOTHER_SIZE, OnnxExporter, batches
 from distill.export.reports import REPORT, Comparison, FormatRow, compressed_size
 from distill.export.samples import Samples
@@ -182,8 +175,8 @@ def _remove_others(folder: Path, stem: str) -> None:
 
 def _write_snippets(each: Format, exporter: OnnxExporter, channels: int, folder: Path) -> None:
     """Code for an app beside what was written, for the very file."""
-    summary = each.summary_in(folder) if isinstance(each, OnnxFormat) else ""
-    for ending, text in snippets.snippets_of(each, exporter, channels, summary).items():
+    codes = snippets.snippets_of(each, exporter, channels, each.summary_in(folder))
+    for ending, text in codes.items():
         write_whole(folder / SNIPPETS / f"{each.stem}_{each.name}.{ending}", text)
 
 

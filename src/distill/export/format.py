@@ -86,6 +86,11 @@ class Format:
         """Runs the files in `folder`; None where nothing on this machine does."""
         return None
 
+    def summary_in(self, folder: Path) -> str:
+        """The name of the file there that computes its second input; empty without one."""
+        name = summary_file(Path(self.files[0]).stem)
+        return name if name in self.files and (folder / name).is_file() else ""
+
     def forms(self, exporter: OnnxExporter) -> tuple[Form, Form]:
         """Forms of its file's input and output. Raises DistillError for others than it has."""
         return exporter.forms(self.default_form)
@@ -110,8 +115,8 @@ class OnnxFormat(Format):
 
     @classmethod
     def files_of(cls, stem: str) -> tuple[str, ...]:
-        (file,) = super().files_of(stem)
-        return file, summary_file(Path(file).stem)
+        file, *more = super().files_of(stem)
+        return file, summary_file(Path(file).stem), *more
 
     def open(self, folder: Path) -> Inference:
         session = open_session(folder / self.files[0], threads=1)
@@ -126,10 +131,6 @@ class OnnxFormat(Format):
             return picture_call(session, summary=summarise(thumbnails.numpy()))(pictures)
 
         return run
-
-    def summary_in(self, folder: Path) -> str:
-        """The name of the file there that computes its second input; empty without one."""
-        return next((name for name in self.files[1:] if (folder / name).is_file()), "")
 
     def summary(self, source: ConversionSource) -> onnx.ModelProto:
         """The graph of that file."""
