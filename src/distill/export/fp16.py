@@ -1,6 +1,5 @@
 """ONNX in half precision: weights and arithmetic float16, input and output float32."""
 
-import re
 from dataclasses import replace
 from pathlib import Path
 
@@ -15,7 +14,7 @@ from distill.export.onnx import OnnxExporter
 OPSET = 11  # Resize; the Upsample of opset 9 is no operator that the converter halves
 # Scopes of a student whose head predicts inks (see PhotoPalette). Of rounded colours its k-means
 # begins with others: in half precision, photos of 384² came out up to 105 levels off.
-PALETTE, LAYERS = "/palette/", re.compile("/(encoder|decoder|statistics)/")
+PALETTE, LAYERS = "/palette/", ("/encoder/", "/decoder/", "/statistics/")
 
 
 class Float16(OnnxFormat, ConvertedFormat):
@@ -64,8 +63,11 @@ def of_inks(model: onnx.ModelProto) -> list[str]:
 
     All but the layers before them, and the constants, which both may read.
     """
-    nodes = (n for n in model.graph.node if n.op_type == "Constant" or not LAYERS.search(n.name))
-    names = [node.name for node in nodes]
+    names = [
+        node.name
+        for node in model.graph.node
+        if node.op_type == "Constant" or not any(scope in node.name for scope in LAYERS)
+    ]
     return names if any(PALETTE in name for name in names) else []
 
 
