@@ -106,8 +106,8 @@ def test_javascript_s_snippet_by_onnxruntime_web(sides, separate, tmp_path):
         'import { readFileSync, writeFileSync } from "node:fs";\n'
         'import { open, stylize } from "./code.mjs";\n'
         'const files = ["student.onnx", "student_summary.onnx"].map((n) => readFileSync(n));\n'
-        "const [session, teller] = await Promise.all(files.map(open));\n"
-        'writeFileSync("out.raw", await stylize(session, readFileSync("photo.raw"), teller));\n'
+        "const [session, summarizer] = await Promise.all(files.map(open));\n"
+        'writeFileSync("out.raw", await stylize(session, readFileSync("photo.raw"), summarizer));\n'
     )
     node = shutil.which("node")
     assert node is not None
@@ -123,7 +123,7 @@ def test_cpp_s_snippet_by_onnx_runtime(separate, tmp_path):
     (library,) = (Path(onnxruntime.__file__).parent / "capi").glob("libonnxruntime.so.*")
     (tmp_path / "libonnxruntime.so.1").symlink_to(library)
     link = ["libonnxruntime.so.1", "-Wl,-rpath,."]
-    call = "stylize(session, teller, photo)"
+    call = "stylize(session, summarizer, photo)"
     got = run_cpp(code, "onnxruntime_cxx_api.h", call, link, tmp_path)
     assert np.abs(got - expected_bytes(source)).max() <= 1
 

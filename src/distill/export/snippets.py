@@ -19,12 +19,12 @@ FILLED = {
 }
 # What a call has more where another file computes a second input.
 BESIDE = {
-    "PY_MORE": ', "summary": told',
+    "PY_MORE": ', "summary": summary',
     "JS_MORE": ", summary",
-    "JS_ARGUMENT": ", teller",
-    "C_ARGUMENT": "Ort::Session& teller, ",
+    "JS_ARGUMENT": ", summarizer",
+    "C_ARGUMENT": "Ort::Session& summarizer, ",
     "C_MORE": ', "summary"',
-    "C_TELLER": ', teller(env, "@SUMMARY@", Ort::SessionOptions{})',
+    "C_SUMMARIZER": ', summarizer(env, "@SUMMARY@", Ort::SessionOptions{})',
 }
 
 
@@ -43,7 +43,7 @@ def snippets_of(
     values |= FILLED if dynamic else FITTED
     values["FREE"] = "  // any multiples of 32: fill others up, and cut the output" * dynamic
     values |= {key: text if summary else "" for key, text in BESIDE.items()}
-    values |= {"SUMMARY": summary or None, "TOLD": "" if summary else None}
+    values |= {"SUMMARY": summary or None, "TWO_INPUTS": "" if summary else None}
     templates = sorted(each.templates().glob(f"{family}.*.txt"))
     return {path.name.split(".")[1]: filled(path, values) for path in templates}
 
