@@ -112,9 +112,9 @@ def check(settings: Train) -> None:
                     f"distill curate data.root={root} {key}={file} or, of "
                     f"a set of distill.prepare, that command with {key}={file} changes them"
                 )
-        made = (source.made_of(str(root)) if root else None) or {}
-        if settings.teacher and made.get("style", style) != style:
-            print(f"data.root={root}: targets of style={made['style']} are learnt, not of {style}")
+        facts = (source.made_of(str(root)) if root else None) or {}
+        if settings.teacher and facts.get("style", style) != style:
+            print(f"data.root={root}: targets of style={facts['style']} are learnt, not of {style}")
         return
     if root and not sources.has_photos(settings):
         there = home_path(root)
