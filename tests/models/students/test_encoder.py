@@ -1,3 +1,4 @@
+import re
 import warnings
 
 import pytest
@@ -91,6 +92,13 @@ def test_blocks_are_as_wide_inside_as_told(expansion):
     assert encoder.blocks[1].conv[0][0].in_channels == 16  # it has no layer that widens
 
 
+def test_each_stage_may_have_an_expansion_of_its_own():
+    blocks = MobileNetV2Encoder(0.5, weights="none", expansion=[2, 3, 4, 5, 6]).blocks
+    layers = [block.conv[0][0] for block in blocks[2:]]
+    factors = [layer.out_channels // layer.in_channels for layer in layers]
+    assert factors == 2 * [2] + 3 * [3] + 4 * [4] + 3 * [5] + 3 * [6]
+
+
 @pytest.mark.parametrize(
     ("width", "channels"),  # the published ones times the width, to the next 16 as above to 8
     [(0.25, (3, 16, 16, 16, 32, 48)), (0.35, (3, 16, 16, 16, 32, 64))],
@@ -124,12 +132,14 @@ def test_has_relu_for_relu6():
         {"stages": 3},
         {"expansion": 1},
         {"expansion": 7},
+        {"expansion": (6, 6, 6)},
+        {"expansion": (6, 6, 6, 6, 1)},
         {"multiple": 12},
     ],
 )
 def test_a_size_without_weights_is_refused(wrong):
     (name, value), *_ = wrong.items()
-    with pytest.raises(DistillError, match=rf"encoder\.{name}={value}: "):
+    with pytest.raises(DistillError, match=re.escape(f"encoder.{name}={value}: ")):
         MobileNetV2Encoder(**wrong, weights="none")
 
 

@@ -72,7 +72,7 @@ class MobileNetV2Encoder(nn.Module):
     `without` names blocks to leave out, of those that only add to their input (ADDING). `stages`
     are the halvings: of 4 the last one, blocks 14 to 16, is left out, and the list ends at stride
     16. `expansion` is how many times wider blocks from 2 on are inside than what they are given, 2
-    to 6.
+    to 6: one number, or five, for blocks 2 and 3, 4 to 6, 7 to 10, 11 to 13 and 14 to 16.
     """
 
     def __init__(
@@ -82,7 +82,7 @@ class MobileNetV2Encoder(nn.Module):
         download: bool = True,
         without: Sequence[int] = (),
         stages: int = 5,
-        expansion: int = 6,
+        expansion: int | Sequence[int] = 6,
         multiple: int = 8,
     ) -> None:
         super().__init__()
@@ -90,14 +90,17 @@ class MobileNetV2Encoder(nn.Module):
             raise DistillError(f"encoder.width={width}: from {NARROWEST} to {WIDEST}")
         if stages not in BLOCKS:
             raise DistillError(f"encoder.stages={stages}: 5, or 4 without the last one")
-        if not 2 <= expansion <= 6:
+        factors = 5 * [expansion] if isinstance(expansion, int) else [*expansion]
+        if len(factors) != 5 or not 2 <= min(factors) <= max(factors) <= 6:
             raise DistillError(
-                f"encoder.expansion={expansion}: from 2 to 6, as the weights have it"
+                f"encoder.expansion={expansion}: from 2 to 6, as the weights have it, one or five"
             )
         if multiple not in MULTIPLES:
             raise DistillError(f"encoder.multiple={multiple}: 8, or 16 for wide vector units")
         self.width, self.expansion, self.multiple = width, expansion, multiple
-        shape = [[min(factor, expansion), *rest] for factor, *rest in SHAPE]
+        shape = [
+            [factor, *rest] for factor, (_, *rest) in zip([1, *factors, 6], SHAPE, strict=True)
+        ]
         full = torchvision.models.mobilenet_v2(
             weights=None, width_mult=width, inverted_residual_setting=shape, round_nearest=multiple
         )
