@@ -22,6 +22,11 @@ def test_push_export_and_lens_ask_for_a_reason(here, capsys):
     (here / "drop.txt").write_text(f"{learnt[0]}\n")
     assert run(prepare, "photos=photos", *SMALL, "drop=drop.txt") == 0
     assert f"picture {learnt[0].removesuffix('.png')} " in (root / "takedown.txt").read_text()
+    capsys.readouterr()
+    assert run(prepare, "photos=photos", *SMALL, "crop=0.8") == 0  # another set of them
+    assert (
+        f"taken down of {root.relative_to(here)}: 1 picture of this set" in capsys.readouterr().out
+    )
     reason = "takedown.accept=its photographer agrees"
     student = "runs/two/export/student.onnx"
     page = [f"students={student}", "serve=false", "output=page"]

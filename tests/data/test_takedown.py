@@ -180,6 +180,24 @@ def test_a_set_far_away_is_listed_where_a_run_here_learnt_from_it(taken):
         assert place in listed
 
 
+def test_a_run_that_is_listed_is_bound_without_its_set(taken):
+    """It learnt from a copy of another name, in a set by a teacher or in pairs of one's own."""
+    (taken / "takedown.txt").unlink()
+    copy = Path(f"elsewhere/copy/train/photo/{ANNA.pair_name}.png")
+    near, own = a_set(Path("data/pairs/near"), Photo(Path("q.jpg"), "q.jpg"), BERT), Path("own")
+    for root, run in {near: "near", own: "own"}.items():
+        (root / "train/photo").mkdir(parents=True)
+        shutil.copy(copy, root / "train/photo/q.png")
+        for each, name in {run: "q.png", f"{run}-bert": f"{BERT.pair_name}.png"}.items():
+            a_run(Path("runs", each), data={"root": str(root)})
+            write_sides(Path("runs", each, "pairs.tsv"), [(name, "train")])
+    report_takedown(taken, {ANNA.pair_name: "anna.jpg"}, contents=[content_line(copy)])
+    for root, run in {near: "near", own: "own"}.items():
+        shutil.rmtree(root)
+        assert withdrawn(Path(f"runs/{run}/checkpoints/last.ckpt")) == 1
+        assert not withdrawn(Path(f"runs/{run}-bert/checkpoints/last.ckpt"))
+
+
 def test_another_photo_of_the_same_name_is_not_meant(taken):
     other = a_set(Path("data/pairs/other"), ANNA)
     (other / "train/photo").mkdir(parents=True)

@@ -58,12 +58,13 @@ def report_takedown(
     lineages = {c.parent: [*_lineage(c.parent)] for c in sorted(runs.rglob("config.yaml"))}
     trained_on = {each for line in lineages.values() for _, roots in line for each in roots}
     sets = _other_sets(root, trained_on, pictures, contents)
-    places = [f"set    {s}: {counted(n, 'pair')} of these pictures" for s, n in sets.items()]
-    trained = _trained_on({real_path(each) for each in (root, *sets)}, pictures, lineages)
+    places = [f"set    {s}: {counted(len(n), 'pair')} of these pictures" for s, n in sets.items()]
+    sets[root] = {*pictures, *map(os.path.basename, pictures.values())}
+    trained = _trained_on({real_path(each): names for each, names in sets.items()}, lineages)
     for run, why in trained.items():
         exported = ", its exports too" if (run / "export").is_dir() else ""
         places.append(f"run    {run}: its student {why}{exported}; its previews may show them")
-    for each in (root, *sets, *trained):
+    for each in (*sets, *trained):
         pushed = read_dropped(each / PUBLISHED)
         places += [f"public {where}: pushed from {each}" for where in pushed]
     kept = [path for path in cache_folder().rglob("*.png") if pair_of(path.name) in pictures]
@@ -87,19 +88,18 @@ def report_takedown(
 
 def _other_sets(
     root: Path, trained_on: set[Path], pictures: Mapping[str, str], contents: Sequence[str]
-) -> dict[Path, int]:
-    """How many of the pictures are in each set but `root` that lies near it, or that a run learnt
-    from, where any are."""
+) -> dict[Path, set[str]]:
+    """The pairs of these pictures, by name or content, in each set but `root` that lies near it, or
+    that a run learnt from, where there are any."""
     keys, near = {*pictures.values()}, {real_path(path): path for path in _near(root)}
-    counts = dict[Path, int]()
+    pairs = dict[Path, set[str]]()
     for real, each in sorted(({path: path for path in trained_on} | near).items()):
-        if real == real_path(root):
-            continue
-        rows = _rows(each)
-        counts[each] = sum(row.pair in pictures or literal_eval(row.key) in keys for row in rows)
-        if not rows and real in trained_on:  # pairs of one's own
-            counts[each] = len(copies(_files(each), contents))
-    return {each: count for each, count in counts.items() if count}
+        if real != real_path(root):
+            pairs[each] = {pair_of(file.key) for file in copies(_files(each), contents)}
+            for row in _rows(each):
+                if row.pair in pictures or literal_eval(row.key) in keys:
+                    pairs[each].add(row.pair)
+    return {each: names for each, names in pairs.items() if names}
 
 
 def with_takedown(terms: Terms, path: Path) -> Terms:
@@ -108,7 +108,8 @@ def with_takedown(terms: Terms, path: Path) -> Terms:
     pairs = set[str]()
     for run, roots in _lineage(path.absolute().parent):
         pairs |= _pictures(run / TAKEDOWN).keys()
-        pairs = pairs.union(*(_held(root, names_learnt(run) or None) for root in roots))
+        for root in roots:
+            pairs = pairs.union(*taken_down(root, names_learnt(run) or None).values())
     runs = (file for depth in ("*", "*/*") for file in Path("runs").glob(f"{depth}/{TAKEDOWN}"))
     for record in () if pairs else (*_records(path.parent), *runs):
         if not pairs and copies([Photo(path, path.name)], read_dropped(record)):
@@ -118,7 +119,8 @@ def with_takedown(terms: Terms, path: Path) -> Terms:
 
 def set_with_takedown(terms: Terms, root: Path) -> Terms:
     """The same for the pictures that the set at `root` holds."""
-    return _beside(terms, len(_held(root)), "that it holds")
+    pairs = set[str]().union(*taken_down(root).values())
+    return _beside(terms, len(pairs), "that it holds")
 
 
 def learnt_before(run: Path) -> dict[str, str]:
@@ -146,25 +148,28 @@ def _beside(terms: Terms, count: int, whose: str) -> Terms:
     return terms.beside(Licence(TAKEN_DOWN, commercial="no", text=text))
 
 
-def _held(root: Path, learnt: Set[str] | None = None) -> set[str]:
-    """The pairs of pictures taken down, of this set or another one, that the set at `root` holds;
-    with the names of the pairs that a run `learnt`, those among them."""
-    pairs = set[str]()
+def taken_down(root: Path, learnt: Set[str] | None = None) -> dict[Path, set[str]]:
+    """The pairs of pictures taken down that the set at `root` holds, by the set that they were
+    taken down of; with the names of the pairs that a run `learnt`, those among them."""
+    found = dict[Path, set[str]]()
     for record in _records(root):
         pictures, lines = _pictures(record), read_dropped(record)
         of = record.parents[1] if record.parent.name == KEPT else record.parent
-        ours = real_path(of) == real_path(root)
+        pairs, ours = set[str](), real_path(of) == real_path(root)
         if learnt is not None and (ours or not root.exists()):
             pairs |= _among(pictures, learnt).keys()
-        if ours:
-            continue
-        same = copies(_files(root), lines).items()
-        pairs |= {pair_of(name) for file, name in same if learnt is None or file.key in learnt}
-        with suppress(DistillError):  # of the same photos, by another teacher or of another size
-            if (photos := _photos_of(of)) and photos == _photos_of(root):
-                there = _among(pictures, (row.pair for row in _rows(root)))
-                pairs |= {*(there if learnt is None else _among(there, learnt))}
-    return pairs
+        if not ours:
+            same = copies(_files(root), lines).items()
+            pairs |= {pair_of(name) for file, name in same if learnt is None or file.key in learnt}
+            with suppress(
+                DistillError
+            ):  # of the same photos, by another teacher or of another size
+                if (photos := _photos_of(of)) and photos == _photos_of(root):
+                    there = _among(pictures, (row.pair for row in _rows(root)))
+                    pairs |= {*(there if learnt is None else _among(there, learnt))}
+        if pairs:
+            found[of] = pairs
+    return found
 
 
 def _among(pictures: Mapping[str, str], names: Iterable[str]) -> dict[str, str]:
@@ -232,16 +237,16 @@ def _write(path: Path, lines: Iterable[str]) -> None:
 
 
 def _trained_on(
-    sets: set[Path],
-    pictures: Mapping[str, str],
-    lineages: Mapping[Path, Iterable[tuple[Path, set[Path]]]],
+    sets: Mapping[Path, set[str]], lineages: Mapping[Path, Iterable[tuple[Path, set[Path]]]]
 ) -> dict[Path, str]:
-    """The runs whose students learnt from one of the pictures in one of these sets, or started
-    from or were taught by such a student, and which of these it was."""
+    """The runs whose students learnt from one of these pairs of a set, or started from or were
+    taught by such a student, and which of these it was."""
     reasons = dict[Path, str]()
     for folder, lineage in lineages.items():
         for run, roots in lineage:
-            if sets & roots and (not (names := names_learnt(run)) or _among(pictures, names)):
+            pairs = set[str]().union(*(sets[root] for root in roots & sets.keys()))
+            learnt = {each for name in names_learnt(run) for each in (name, pair_of(name))}
+            if pairs and (not learnt or pairs & learnt):
                 heir = "started from or was taught by such a student"
                 reasons.setdefault(folder, "learnt from it" if run == folder else heir)
     return reasons

@@ -22,10 +22,10 @@ from distill.data.kinds import chosen
 from distill.data.kinds.chosen import data_source
 from distill.data.manifest import Manifest, Precision, manifest_at
 from distill.data.pairs import find_pairs
-from distill.data.photo_table import SIDES, read_rows
+from distill.data.photo_table import DROPPED, SIDES, read_rows
 from distill.data.photos import Photo, Side
 from distill.data.sampler import check_weights
-from distill.data.takedown import report_takedown
+from distill.data.takedown import report_takedown, taken_down
 from distill.data.terms import keep_terms
 from distill.models.build import load_teacher
 from distill.models.teachers.drawings import FolderTeacher
@@ -236,6 +236,11 @@ def build(
     report = build_set(photos, maker, recipe, store, sides, **_drops(settings), engine=engine)
     keep_terms(store.folder, settings, "teacher" in recipe.plain())
     print(report)
+    for of, pairs in taken_down(store.root.local or store.folder).items():
+        print(
+            f"taken down of {of}: {counted(len(pairs), 'picture')} of this set, so a student of it "
+            f"is not published unasked; drop={of / DROPPED} leaves them out"
+        )
     return report
 
 
