@@ -64,7 +64,7 @@ def advice(suffixes: Iterable[str]) -> str:
     """What would read one of these, where something would."""
     names = {*suffixes}
     if names & {".tif", ".tiff"}:
-        return "; of TIFFs not every kind of pixels is read: save it with 8 bits"
+        return "; of TIFFs not every kind of pixels is read: save it as RGB of 8 bits"
     return "; pip install pillow-heif reads HEIC" * bool(({".heic", ".heif"} - HEIF) & names)
 
 
