@@ -537,6 +537,12 @@ def test_several_values_by_one_command_have_an_output_each(shipped_students, cap
     assert "-o b.png: is one file, and -m has several; name a folder" in capsys.readouterr().err
     assert run(stylize, *many[:3], "strength=0.5", "output=c.png,d.png") == 0
     assert files()[:3] == ["a.png", "c.png", "d.png"]
+    models = [f"runs/{name}/export/student.onnx" for name in "ab"]
+    for path in models:
+        Path(path).parent.mkdir(parents=True)
+        shutil.copy(zoo.find("toon"), path)
+    assert run(stylize, "-m", "a.png", f"model={','.join(models)}", "-o", "exports") == 0
+    assert files("exports") == ["a-student-a.png", "a-student-b.png"]
 
 
 def test_what_is_shipped(shipped_students):

@@ -164,7 +164,10 @@ def plan(
     Raises DistillError where an input would be written over.
     """
     others = [word for word in swept if re.split("[.=]", word)[0] not in IN_NAME]
-    ending = "-".join([ending, *(re.sub(r"[^\w.=-]", "_", word) for word in others)])
+    for model in (Path(word[6:]) for word in swept if word.startswith("model=")):
+        # Files of several folders have one name, as RUN/export/student.onnx.
+        others.append(model.parents[model.parent.name == "export"].name)
+    ending = "-".join([ending, *(re.sub(r"[^\w.=-]", "_", word) for word in others if word)])
     folders = any(os.path.isdir(home_path(typed)) for typed in inputs)
     alone = len(files) == 1 and not folders
     out, kinds = home_path(output or DEFAULT), file_kinds()
