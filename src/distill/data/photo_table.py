@@ -8,11 +8,11 @@ ROOT/skipped.tsv   photos that could not be used, with the reason
 
 from __future__ import annotations
 
-import os
 import re
 from ast import literal_eval
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from glob import glob
 from pathlib import Path
 
 from distill.core.errors import DistillError
@@ -137,11 +137,7 @@ def write_sides(path: Path, sides: Iterable[tuple[str, Side]]) -> None:
 
 def png_names(root: Path, side: Side, folder: str) -> set[str]:
     """The PNG files in ROOT/SIDE/FOLDER."""
-    path = root / side / folder
-    if not path.is_dir():
-        return set()
-    with os.scandir(path) as entries:
-        return {e.name for e in entries if e.name.endswith(".png") and not e.name.startswith(".")}
+    return {*glob("*.png", root_dir=root / side / folder)}  # not macOS's ._NAME
 
 
 def pairs_on_disk(root: Path) -> dict[Side, set[str]]:
