@@ -239,6 +239,7 @@ def as_pixels(square: Image.Image | Tensor) -> Tensor:
     return square if isinstance(square, Tensor) else to_pixels(square)
 
 
+@dataclass(eq=False, repr=False)
 class PhotoSet(StreamedSet):
     """Photos as {photo (S, S, 3), name}, 8-bit, to be labelled on the fly.
 
@@ -248,19 +249,16 @@ class PhotoSet(StreamedSet):
 
     what = "photo"
 
-    def __init__(
-        self,
-        photos: Sequence[Photo],
-        size: int,
-        train: bool,
-        crop: float = 1.0,
-        colour: float = 0.2,
-        seed: int = 0,
-        shares: Sequence[Share] | None = None,
-    ) -> None:
-        super().__init__(len(photos), seed, train, shares)
-        self.photos, self.size, self.train = list(photos), size, train
-        self.crop, self.colour = crop, colour
+    photos: Sequence[Photo]
+    size: int
+    train: bool
+    crop: float = 1.0
+    colour: float = 0.2
+    seed: object = 0
+    shares: InitVar[Sequence[Share] | None] = None
+
+    def __post_init__(self, shares: Sequence[Share] | None) -> None:
+        super().__init__(len(self.photos), self.seed, self.train, shares)
 
     def __getitem__(self, position: int) -> Sample:
         index, image = self.first_readable(position, lambda i: read_photo(self.path(i)))

@@ -16,6 +16,7 @@ import os
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
+from copy import copy
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol, overload
@@ -166,16 +167,14 @@ class Pairs(Sequence[Pair]):
     def __getitem__(self, index: int | slice) -> Pair | Pairs:
         if isinstance(index, slice):
             return self.take(range(len(self))[index])
-        photo, target = self._names(index)
+        photo, _, target = os.fsdecode(self._rows[index]).partition("/")
         return Pair(self.photos / photo, self.targets / target if self.targets else None)
 
     def take(self, indices: Iterable[int]) -> Pairs:
         """The pairs with these indices, in this order."""
-        return Pairs(map(self._names, indices), self.photos, self.targets)
-
-    def _names(self, index: int) -> tuple[str, str]:
-        photo, _, target = os.fsdecode(self._rows[index]).partition("/")
-        return photo, target
+        taken = copy(self)
+        taken._rows = self._rows[np.fromiter(indices, int)]
+        return taken
 
 
 def check_transparency(root: Path | str, pairs: Sequence[ReadablePair], swap: bool) -> None:

@@ -9,7 +9,6 @@ import json
 import os
 import re
 import time
-from ast import literal_eval
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from contextlib import suppress
 from pathlib import Path
@@ -96,7 +95,7 @@ def _other_sets(
         if real == real_path(root):
             continue
         rows = _rows(each)
-        counts[each] = sum(row.pair in pictures or literal_eval(row.key) in keys for row in rows)
+        counts[each] = sum(row.pair in pictures or row.photo in keys for row in rows)
         if not rows and real in trained_on:  # pairs of one's own
             counts[each] = len(copies(_files(each), contents))
     return {each: count for each, count in counts.items() if count}

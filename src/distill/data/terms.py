@@ -5,7 +5,6 @@ ROOT/terms.json    of a set of pairs: the chain of its photos and targets, see c
 """
 
 import re
-from ast import literal_eval
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass
@@ -251,7 +250,7 @@ def terms_of_photos(root: str, source: PhotoSource, run: Path | None = None) -> 
         place = SetMetadataStore(Address(root)).folder if is_address(root) else Path(root)
         with suppress(DistillError):  # a damaged photos.tsv
             rows = read_rows(metadata_folder(place)).values()
-            keys |= {row.pair: literal_eval(row.key) for row in rows if row.side}
+            keys |= {row.pair: row.photo for row in rows if row.side}
         yield from keys.items()
 
     if source.data.kind == "demo":
