@@ -13,7 +13,7 @@ from distill.core.report import Report, markdown_table, one_line
 from distill.data import sources
 from distill.data.cards.terms import terms_section
 from distill.data.kinds.chosen import data_source, seen_from_here
-from distill.data.manifest import counts_at
+from distill.data.manifest import set_facts
 from distill.data.photo_table import RUN_PAIRS, read_sides
 from distill.data.terms import state_terms, terms_of_photos
 from distill.runs.run_folder import run_named
@@ -50,7 +50,8 @@ def _photos(source: PhotoSource, run: Path) -> Iterator[str]:
     except DistillError as error:
         yield str(error)
         return
-    counts = Counter(side for _, side in read_sides(run / RUN_PAIRS)) or counts_at(Path(root)) or {}
+    learnt = Counter(side for _, side in read_sides(run / RUN_PAIRS))
+    counts = learnt or set_facts(Path(root)).get("counts") or {}
     pairs = ", ".join(
         f"{counts[side]:,} {side}" for side in ("train", "val", "test") if side in counts
     )

@@ -263,3 +263,14 @@ def test_what_would_read_a_heic_is_said_wherever_one_is_named(tmp_path):
     with pytest.raises(BadPhoto, match="unknown kind; pip install pillow-heif reads HEIC"):
         read_photo(tmp_path / "IMG.HEIC")
     assert decode.left_out(["IMG.HEIC"]).endswith("; pip install pillow-heif reads HEIC")
+
+
+def test_a_folder_is_checked_by_its_first_photo(tmp_path, monkeypatch):
+    """Labelling walks through it again, which takes long of very many."""
+
+    def walk(folder):
+        yield from (folder / "notes.txt", folder / "a.jpg")
+        pytest.fail("walks on")
+
+    monkeypatch.setattr(module, "walk", walk)
+    module.check_folders([tmp_path], [])

@@ -45,6 +45,13 @@ def test_the_graph_says_at_which_side_its_colours_hold(cyclegan, monkeypatch):
     assert noted == "96"
 
 
+def test_a_checkpoint_is_read_once_for_its_network_and_its_terms(cyclegan, monkeypatch):
+    files, load = [], torch.load
+    monkeypatch.setattr(torch, "load", lambda file, **how: files.append(file) or load(file, **how))
+    subject.load(cyclegan[0], compose.load("export", ["run=r"], Export))
+    assert files == [cyclegan[0]]
+
+
 def of_side(side: int, channels: int, network: nn.Module) -> Subject:
     budget = Budget(macs=100_000_000, parameters=400_000, bytes=None)
     trained = settings_of_student(channels=channels, budget=budget)

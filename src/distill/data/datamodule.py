@@ -1,6 +1,6 @@
 """The data module: a training stream that can start anywhere, and a fixed validation set."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from itertools import chain, islice, repeat
 from pathlib import Path
 from typing import Any, cast
@@ -89,15 +89,16 @@ class DistillData(pl.LightningDataModule):
     def first_batches(self, count: int) -> DataLoader:
         """The first `count` batches of the stream, whatever has been trained."""
         self.check_batch()
-        return self._loader(self.train, 0, sampler=StreamSampler(count * self.batch_size))
+        return self._loader(self.train, sampler=StreamSampler(count * self.batch_size))
 
     def val_dataloader(self) -> DataLoader:
         count = len(self.val)  # type: ignore[arg-type]
         chosen = spread(range(count), self.val_limit or count)
         if isinstance(self.val, HeldOutPairs):
             most = self.batch_size * THUMBNAIL**2  # pixels of a batch
-            return self._loader(self.val, workers=0, batches=self.val.batches(chosen, most))
-        return self._loader(Subset(self.val, chosen), workers=0)
+            batches = self.val.batches(chosen, most)
+            return self._loader(self.val, batch_size=1, batch_sampler=batches, collate_fn=_alike)
+        return self._loader(Subset(self.val, chosen))
 
     def on_after_batch_transfer(self, batch: dict[str, Any], dataloader_idx: int) -> dict[str, Any]:
         """The samples' bytes as pictures, where the network is."""
@@ -105,30 +106,22 @@ class DistillData(pl.LightningDataModule):
         return batch | {key: from_pixels(values) for key, values in stored.items()}
 
     def _loader(
-        self,
-        dataset: Dataset,
-        workers: int,
-        sampler: StreamSampler | None = None,
-        batches: Sequence[Sequence[int]] | None = None,
+        self, dataset: Dataset, workers: int = 0, sampler: StreamSampler | None = None, **how: Any
     ) -> DataLoader:
         accelerator = type(self.trainer.accelerator).__name__ if self.trainer else ""
         on_cpu = accelerator == "CPUAccelerator"
-        common: dict[str, Any] = {
+        how = {
+            "batch_size": self.batch_size,
+            "sampler": sampler,
             "num_workers": workers,
             "persistent_workers": workers > 0,
             "worker_init_fn": worker_init_fn(low_priority=on_cpu),
+            **how,
         }
         if on_cpu and workers and sampler and next(iter(sampler), None) is not None:
             # Nothing is transferred: what takes a batch out of shared memory makes pictures of it.
-            return SharedBatchLoader(
-                dataset, self.batch_size, sampler=sampler, keys=PICTURES, copy=from_pixels, **common
-            )
-        common["pin_memory"] = accelerator == "CUDAAccelerator"
-        if batches is not None:
-            return ErrorForwardingLoader(
-                dataset, 1, collate_fn=_alike, batch_sampler=batches, **common
-            )
-        return ErrorForwardingLoader(dataset, self.batch_size, sampler=sampler, **common)
+            return SharedBatchLoader(dataset, keys=PICTURES, copy=from_pixels, **how)
+        return ErrorForwardingLoader(dataset, pin_memory=accelerator == "CUDAAccelerator", **how)
 
 
 class LoaderData(pl.LightningDataModule):

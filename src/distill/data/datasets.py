@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Callable, Sequence
+from dataclasses import InitVar, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -40,6 +41,7 @@ Sample = dict[str, Any]
 Squares = Sequence[Image.Image | Tensor]
 
 
+@dataclass(eq=False, repr=False)
 class PairSet(StreamedSet):
     """Pairs as {photo (H, W, 3), target (H, W, `channels`), name}, 8-bit; `channels` 1 are grey.
 
@@ -60,35 +62,28 @@ class PairSet(StreamedSet):
 
     what = "pair"
 
-    def __init__(
-        self,
-        pairs: Sequence[ReadablePair],
-        size: int | None,
-        train: bool,
-        crop_size: int | None = None,
-        flip: bool = True,
-        channels: int = 3,
-        seed: int = 0,
-        shares: Sequence[Share] | None = None,
-        swap: bool = False,
-        pad: Pad | None = None,
-        colour: float = 0.0,
-        order: Callable[[int], int] | None = None,
-        shifts: Shifts | None = None,
-        zoom: float = 0.0,
-        photo_colour: float = 0.0,
-        camera: float = 0.0,
-        thumbnail: bool = False,
-        regions: Regions | None = None,
-        lines: bool = False,
-    ) -> None:
-        super().__init__(len(pairs), seed, train, shares, order)
-        self.pairs, self.size, self.train = pairs, size, train
-        self.crop_size, self.flip, self.channels = crop_size, flip, channels
-        self.swap, self.pad, self.colour, self.shifts = swap, pad, colour, shifts
-        self.zoom, self.photo_colour, self.camera = zoom, photo_colour, camera
-        self.thumbnail = thumbnail
-        self.regions, self.lines = regions, lines
+    pairs: Sequence[ReadablePair]
+    size: int | None
+    train: bool
+    crop_size: int | None = None
+    flip: bool = True
+    channels: int = 3
+    seed: object = 0
+    shares: InitVar[Sequence[Share] | None] = None
+    swap: bool = False
+    pad: Pad | None = None
+    colour: float = 0.0
+    order: Callable[[int], int] | None = None
+    shifts: Shifts | None = None
+    zoom: float = 0.0
+    photo_colour: float = 0.0
+    camera: float = 0.0
+    thumbnail: bool = False
+    regions: Regions | None = None
+    lines: bool = False
+
+    def __post_init__(self, shares: Sequence[Share] | None) -> None:
+        super().__init__(len(self.pairs), self.seed, self.train, shares, self.order)
 
     def __getitem__(self, position: int) -> Sample:
         index, (both, areas) = self.first_readable(position, self._read_layers)
@@ -129,20 +124,20 @@ class PairSet(StreamedSet):
         if self.shifts is not None:
             first, second = read_in(pair, self.channels, self.swap)
             return aligned_squares(first, second, self.shifts[index], self.size)
-        if self.channels == 3 and not self.colour and (arrays := pair.pixels(self.swap)):
-            if all(array.shape[:2] == (self.size, self.size) for array in arrays):
-                return [torch.from_numpy(array) for array in arrays]
-            return [as_square(Image.fromarray(array), self.size, self.pad) for array in arrays]
-        pictures = read_in(pair, self.channels, self.swap)
-        return [as_square(picture, self.size, self.pad) for picture in pictures]
+        both = self._as_stored(pair)
+        if all(isinstance(each, Tensor) and each.shape[:2] == (self.size,) * 2 for each in both):
+            return both
+        return [as_square(as_picture(each), self.size, self.pad) for each in both]
+
+    def _as_stored(self, pair: ReadablePair) -> Squares:
+        """Both pictures, as tensors where they lie as such."""
+        if self.channels == 3 and (arrays := pair.pixels(self.swap)):
+            return [torch.from_numpy(array) for array in arrays]
+        return read_in(pair, self.channels, self.swap)
 
     def _whole(self, pair: ReadablePair) -> Squares:
         """Both pictures as they are. Raises BadPhoto for sides that differ or are too small."""
-        both: Squares
-        if self.channels == 3 and (arrays := pair.pixels(self.swap)):
-            both = [torch.from_numpy(array) for array in arrays]
-        else:
-            both = read_in(pair, self.channels, self.swap)
+        both = self._as_stored(pair)
         (width, height), other = (
             (each.shape[1], each.shape[0]) if isinstance(each, Tensor) else each.size
             for each in both
@@ -244,6 +239,7 @@ def as_pixels(square: Image.Image | Tensor) -> Tensor:
     return square if isinstance(square, Tensor) else to_pixels(square)
 
 
+@dataclass(eq=False, repr=False)
 class PhotoSet(StreamedSet):
     """Photos as {photo (S, S, 3), name}, 8-bit, to be labelled on the fly.
 
@@ -253,19 +249,16 @@ class PhotoSet(StreamedSet):
 
     what = "photo"
 
-    def __init__(
-        self,
-        photos: Sequence[Photo],
-        size: int,
-        train: bool,
-        crop: float = 1.0,
-        colour: float = 0.2,
-        seed: int = 0,
-        shares: Sequence[Share] | None = None,
-    ) -> None:
-        super().__init__(len(photos), seed, train, shares)
-        self.photos, self.size, self.train = list(photos), size, train
-        self.crop, self.colour = crop, colour
+    photos: Sequence[Photo]
+    size: int
+    train: bool
+    crop: float = 1.0
+    colour: float = 0.2
+    seed: object = 0
+    shares: InitVar[Sequence[Share] | None] = None
+
+    def __post_init__(self, shares: Sequence[Share] | None) -> None:
+        super().__init__(len(self.photos), self.seed, self.train, shares)
 
     def __getitem__(self, position: int) -> Sample:
         index, image = self.first_readable(position, lambda i: read_photo(self.path(i)))

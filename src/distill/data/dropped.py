@@ -7,7 +7,6 @@ called. Lists add up; what restore=FILE names is let in again.
 
 import hashlib
 import re
-from ast import literal_eval
 from collections.abc import Collection, Container, Iterable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -54,7 +53,7 @@ def drop_list(
         return DropList([], set(), {}, [], set())
     known = {photo.pair_name: (photo.key, photo.folder) for photo in photos}
     gone = rows.keys() - known.keys()  # their files are
-    known |= {pair: (literal_eval(rows[pair].key), rows[pair].folder) for pair in gone}
+    known |= {pair: (rows[pair].photo, rows[pair].folder) for pair in gone}
     meanings = _meanings((*kept, *drop, *restore), known, pairs)
 
     def named(lines: Iterable[str]) -> set[str]:

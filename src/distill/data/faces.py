@@ -241,13 +241,9 @@ class BlazeFace:
         faces = []
         for score, (start, end, *points) in detections:
             side = max((end - start).real, 8)
-            right, left, mouth = points[0], points[1], points[3]
-            # By eyes and mouth: each counts by its length, in profile the eyes' says little.
-            turn = left - right - 1j * (mouth - (left + right) / 2)
+            eyes, turn = frame(points[0], points[1], points[3])
             closer = self._look(picture, (start + end) / 2, CLOSER * side, SURE / 2, turn)
-            near = [
-                each for each in closer if abs(each[1][2:4].mean() - (left + right) / 2) < side / 2
-            ]
+            near = [each for each in closer if abs(each[1][2:4].mean() - eyes) < side / 2]
             points = [*near[0][1][2:]] if near else points
             box = np.round([start.imag, start.real, (end - start).imag, (end - start).real])
             five = tuple((float(p.real), float(p.imag)) for p in points)

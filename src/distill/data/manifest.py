@@ -101,11 +101,13 @@ class Manifest:
             )
 
 
-def _read(root: Path) -> dict[str, Any] | None:
-    """All of dataset.json: format, manifest (as `recipe`) and counts; None where there is none."""
+def set_facts(root: Path) -> dict[str, Any]:
+    """All of dataset.json, empty where no set of ours lies: `recipe` is the manifest, `kind` the
+    `data.kind` of a set that is no folder of pairs, `counts` are the pairs of each side and what
+    else was counted, None where it is not whole. Raises DistillError for a damaged file."""
     path = root / MANIFEST
     if not path.is_file():
-        return None
+        return {}
     try:
         content = json.loads(path.read_text())
     except (ValueError, RecursionError):
@@ -135,31 +137,20 @@ def manifest_at(root: Path) -> dict[str, Any] | None:
 
     None where no set of ours lies. Raises DistillError for a damaged file.
     """
-    content = _read(root)
-    return None if content is None else _OLDER | content["recipe"]
-
-
-def kind_at(root: Path) -> str:
-    """The `data.kind` of the set at `root`: "pairs" of a folder of them, whoever made it."""
-    return str((_read(root) or {}).get("kind", "pairs"))
+    facts = set_facts(root)
+    return _OLDER | facts["recipe"] if facts else None
 
 
 def is_complete(root: Path) -> bool:
     """Whether a set of ours lies there and the last command that wrote into it ran to its end."""
-    content = _read(root)
-    return content is not None and content["counts"] is not None
-
-
-def counts_at(root: Path) -> dict[str, int] | None:
-    """Pairs of each side and what else was counted; None where no whole set of ours lies."""
-    return (_read(root) or {}).get("counts")
+    return set_facts(root).get("counts") is not None
 
 
 def devices_at(root: Path) -> tuple[str, ...] | None:
     """The names of the processors or GPUs that made the pairs at `root`; None where some that made
     pairs are not known, as in older sets."""
-    content = _read(root) or {}
-    return tuple(content["devices"]) if "devices" in content else None
+    facts = set_facts(root)
+    return tuple(facts["devices"]) if "devices" in facts else None
 
 
 def stamp(root: Path) -> tuple[int, int] | None:

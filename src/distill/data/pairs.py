@@ -16,6 +16,7 @@ import os
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
+from copy import copy
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol, overload
@@ -30,7 +31,7 @@ from distill.core.errors import DistillError, counted
 from distill.core.files import near_name
 from distill.data.decode import PICTURES, left_out, to_rgb
 from distill.data.dropped import copies
-from distill.data.manifest import kind_at, manifest_at
+from distill.data.manifest import manifest_at, set_facts
 from distill.data.partners import check_shapes, match, tell_alone
 from distill.data.photo_table import (
     DROPPED,
@@ -99,9 +100,6 @@ class Pair:
 
         The second of them is RGBA with `alpha`.
         """
-        if self.target is None:
-            photo, target = _halves(read_photo(self.photo, alpha=alpha))
-            return (to_rgb(target), photo) if swap else (to_rgb(photo), target)
         photo, target = self._read_both(alpha and swap, alpha and not swap)
         return (target, photo) if swap else (photo, target)
 
@@ -110,8 +108,6 @@ class Pair:
 
     def read_transparent(self) -> tuple[Image.Image, Image.Image]:
         """Photo and target as RGBA. Raises BadPhoto."""
-        if self.target is None:
-            return _halves(read_photo(self.photo, alpha=True))
         return self._read_both(True, True)
 
     def lines(self, height: int, width: int) -> Tensor:
@@ -124,7 +120,11 @@ class Pair:
         return torch.from_numpy(np.array(layer))
 
     def _read_both(self, *alpha: bool) -> tuple[Image.Image, Image.Image]:
-        assert self.target is not None
+        if self.target is None:
+            both = read_photo(self.photo, alpha=any(alpha))
+            half = both.width // 2  # an odd column in the middle belongs to neither
+            left, right = (both.crop((x, 0, x + half, both.height)) for x in (0, both.width - half))
+            return to_rgb(left, alpha[0]), to_rgb(right, alpha[1])
         photo, name = read_photo(self.photo, alpha=alpha[0]), f"its target {str(self.target)!r}"
         try:
             target = read_photo(self.target, alpha=alpha[1])
@@ -132,13 +132,6 @@ class Pair:
             raise BadPhoto(f"{name}: {reason}") from None
         check_shapes(photo.size, target.size, name)
         return photo, target
-
-
-def _halves(both: Image.Image) -> tuple[Image.Image, Image.Image]:
-    """The left and the right one; an odd column in the middle belongs to neither."""
-    half = both.width // 2
-    left, right = (both.crop((x, 0, x + half, both.height)) for x in (0, both.width - half))
-    return left, right
 
 
 def read_in(pair: ReadablePair, channels: int, swap: bool = False) -> tuple[Image.Image, ...]:
@@ -159,12 +152,11 @@ class Pairs(Sequence[Pair]):
         self, names: Iterable[tuple[str, str]], photos: Path, targets: Path | None = None
     ) -> None:
         # No file name holds a slash, so it can part the photo's name from the target's.
-        rows = [os.fsencode(f"{photo}/{target}") for photo, target in names]
-        self._block, self._ends = b"".join(rows), np.cumsum([0, *map(len, rows)])
+        self._rows = np.array([os.fsencode("/".join(both)) for both in names], np.bytes_)
         self.photos, self.targets = photos, targets
 
     def __len__(self) -> int:
-        return len(self._ends) - 1
+        return len(self._rows)
 
     @overload
     def __getitem__(self, index: int) -> Pair: ...
@@ -175,17 +167,14 @@ class Pairs(Sequence[Pair]):
     def __getitem__(self, index: int | slice) -> Pair | Pairs:
         if isinstance(index, slice):
             return self.take(range(len(self))[index])
-        photo, target = self._names(range(len(self))[index])
+        photo, _, target = os.fsdecode(self._rows[index]).partition("/")
         return Pair(self.photos / photo, self.targets / target if self.targets else None)
 
     def take(self, indices: Iterable[int]) -> Pairs:
         """The pairs with these indices, in this order."""
-        return Pairs(map(self._names, indices), self.photos, self.targets)
-
-    def _names(self, index: int) -> tuple[str, str]:
-        row = os.fsdecode(self._block[self._ends[index] : self._ends[index + 1]])
-        photo, _, target = row.partition("/")
-        return photo, target
+        taken = copy(self)
+        taken._rows = self._rows[np.fromiter(indices, int)]
+        return taken
 
 
 def check_transparency(root: Path | str, pairs: Sequence[ReadablePair], swap: bool) -> None:
@@ -231,7 +220,7 @@ def find_pairs(
     """
     if not root.is_dir():
         raise DistillError(f"data.root={root}: no such folder{near_name(root)}")
-    if (kind := kind_at(root)) != "pairs":
+    if (kind := set_facts(root).get("kind", "pairs")) != "pairs":
         raise DistillError(f"data.root={root}: holds {kind}; add data={kind}, or unpack them")
     layout, alone = _layout(root, style), list[str]()
     sides = {side: _pairs_of(folder, style, two, alone) for side, (folder, two) in layout.items()}

@@ -55,6 +55,11 @@ class PhotoRow:
     ) -> PhotoRow:
         return cls(photo.pair_name, side, photo.folder, near_duplicate, repr(photo.key), reason)
 
+    @property
+    def photo(self) -> str:
+        """The photo's key itself."""
+        return literal_eval(self.key)
+
     def __str__(self) -> str:
         side, near = self.side or "-", str(int(self.near_duplicate))
         return "\t".join((self.pair, side, repr(self.folder), near, self.key, self.reason)) + "\n"

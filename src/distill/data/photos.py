@@ -79,7 +79,7 @@ class Photo:
 
 
 def find_photos(
-    folder: Path | Address, key: str = "photos=", listing: Listing = "auto", verbose: bool = True
+    folder: Path | Address, key: str = "photos=", listing: Listing = "auto"
 ) -> list[Photo]:
     """Every picture file below a folder or an address, sorted by name; links to folders are not
     followed.
@@ -94,13 +94,17 @@ def find_photos(
         return [Photo(each, each.key) for each in stored]
     there = folder.is_dir()
     files = [*walk(folder)] if there else []
-    pictures = sorted(p for p in files if p.suffix.lower() in decode.PICTURES)
+    pictures = sorted(filter(_is_picture, files))
     others = decode.left_out(path.name for path in files)
     if not pictures:
         raise _none_in(folder, there, key, others)
-    if others and verbose:
+    if others:
         print(f"{folder}: {others}")
     return [Photo(path, path.relative_to(folder).as_posix()) for path in pictures]
+
+
+def _is_picture(path: Path) -> bool:
+    return path.suffix.lower() in decode.PICTURES
 
 
 def _none_in(folder: Path | Address, there: bool, key: str, others: str = "") -> DistillError:
@@ -165,10 +169,11 @@ def check_folders(train: Sequence[Path | Address], val: Sequence[Path | Address]
     it is there."""
     _check_different([*train, *val])
     for folder, key in [*((f, "photos=") for f in train), *((f, "val_photos=") for f in val)]:
-        if not isinstance(folder, Address):
-            find_photos(folder, key, verbose=False)
-        elif not folder.is_there():
-            raise _none_in(folder, False, key)
+        if isinstance(folder, Address):
+            if not folder.is_there():
+                raise _none_in(folder, False, key)
+        elif not folder.is_dir() or not any(map(_is_picture, walk(folder))):
+            find_photos(folder, key)  # says what is wrong
 
 
 def _check_different(folders: Sequence[Path | Address]) -> None:

@@ -52,14 +52,13 @@ class Regions:
         if "mask" in loss.weighed:
             if loss.masks is None:
                 raise DistillError("loss.region.mask: of which masks? loss.masks=FILE or DIR")
-            there = home_path(loss.masks)
-            files = [there] if there.is_file() else [*there.glob("*")] if there.is_dir() else []
-            by_stem = {stem_of(f.name): f for f in files if f.suffix.lower() in SUFFIXES}
-            stems = [stem_of(pair.name) for pair in pairs]
-            one = there.is_file()
-            if lacking := next((s for s in stems if not one and s not in by_stem), None):
+            there, stems = home_path(loss.masks), [stem_of(pair.name) for pair in pairs]
+            files = (f for f in there.glob("*") if f.suffix.lower() in SUFFIXES)
+            by_stem = {stem_of(file.name): file for file in files}
+            masks = dict.fromkeys(stems, there) if there.is_file() else by_stem
+            if lacking := next((stem for stem in stems if stem not in masks), None):
                 raise DistillError(f"loss.masks={loss.masks}: no {lacking}.png, named as its pair")
-            self._masks = [there if one else by_stem[stem] for stem in stems]
+            self._masks = [masks[stem] for stem in stems]
 
     def levels(self, index: int, height: int, width: int) -> Tensor:
         """uint8 (height, width): sixteenths of the weight of each pixel of photo `index`."""

@@ -9,7 +9,6 @@ import json
 import os
 import re
 import time
-from ast import literal_eval
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from contextlib import suppress
 from pathlib import Path
@@ -97,7 +96,7 @@ def _other_sets(
         if real != real_path(root):
             pairs[each] = {pair_of(file.key) for file in copies(_files(each), contents)}
             for row in _rows(each):
-                if row.pair in pictures or literal_eval(row.key) in keys:
+                if row.pair in pictures or row.photo in keys:
                     pairs[each].add(row.pair)
     return {each: names for each, names in pairs.items() if names}
 

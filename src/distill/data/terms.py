@@ -5,7 +5,6 @@ ROOT/terms.json    of a set of pairs: the chain of its photos and targets, see c
 """
 
 import re
-from ast import literal_eval
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass
@@ -14,11 +13,9 @@ from itertools import chain
 from pathlib import Path
 from typing import Any
 
-import torch
 import yaml
 
 from distill.config.groups import conf_folder
-from distill.config.registry import settings_of
 from distill.config.settings.base import LicenceSettings
 from distill.config.settings.networks import Description, StudentDescription
 from distill.config.settings.training import PhotoSource, Prepare, SetCard, Train, Training
@@ -54,6 +51,7 @@ from distill.data.photo_terms import (
 from distill.data.photos import walk
 from distill.data.takedown import learnt_before, with_takedown
 from distill.models import zoo
+from distill.models.checkpoint import saved_values
 from distill.models.network_file import is_network_file, read_description
 from distill.models.teachers.trained_run import checkpoint_at
 
@@ -100,8 +98,7 @@ def _terms_of(path: Path, depth: int = 0, typed: Training | None = None) -> Term
 def _saved(checkpoint: Path) -> tuple[dict[str, Any], Training]:
     """What a checkpoint holds, and its settings. Raises DistillError."""
     try:
-        saved = torch.load(checkpoint, map_location="cpu", weights_only=True, mmap=True)
-        return saved, settings_of(saved["distill"])
+        return saved_values(checkpoint)
     except Exception as error:  # whatever a damaged file makes torch raise
         raise DistillError(f"{checkpoint}: damaged, or no checkpoint of distill.train") from error
 
@@ -253,7 +250,7 @@ def terms_of_photos(root: str, source: PhotoSource, run: Path | None = None) -> 
         place = SetMetadataStore(Address(root)).folder if is_address(root) else Path(root)
         with suppress(DistillError):  # a damaged photos.tsv
             rows = read_rows(metadata_folder(place)).values()
-            keys |= {row.pair: literal_eval(row.key) for row in rows if row.side}
+            keys |= {row.pair: row.photo for row in rows if row.side}
         yield from keys.items()
 
     if source.data.kind == "demo":

@@ -93,22 +93,18 @@ def score_folders(a: Path, b: Path, network: FeatureNetwork | None, settings: Ev
         network, min(filter(None, counts), default=ENOUGH)
     )
     if isinstance(first, Gaussian) or isinstance(second, Gaussian):
-        row = _by_statistics(first, second, f"{a} and {b}")
+        x, y = (s if isinstance(s, Gaussian) else frechet.fit(s) for s in (first, second))
+        if len(x.mean) != len(y.mean):
+            raise DistillError(
+                f"{a} and {b}: features of {len(x.mean)} and of {len(y.mean)} values are of "
+                "different networks; features=inception gives 2048, as pytorch-fid does"
+            )
+        row: Row = {"value": frechet.frechet_distance(x, y), "kid": None, "interval": None}
         facts["remark"] = "statistics of a file are taken to be of the same network and resize"
     else:
         row = distance(first, second, settings, kernel=network.kernel)
         facts |= resampling(settings.bootstrap)
     return {"a": str(a), "b": str(b)} | facts | {"distances": {"a against b": row}}
-
-
-def _by_statistics(first: Features | Gaussian, second: Features | Gaussian, where: str) -> Row:
-    a, b = (each if isinstance(each, Gaussian) else frechet.fit(each) for each in (first, second))
-    if len(a.mean) != len(b.mean):
-        raise DistillError(
-            f"{where}: features of {len(a.mean)} and of {len(b.mean)} values are of different "
-            "networks; features=inception gives 2048, as pytorch-fid does"
-        )
-    return {"value": frechet.frechet_distance(a, b), "kid": None, "interval": None}
 
 
 def resampling(rounds: int, *groups: Groups) -> Row:

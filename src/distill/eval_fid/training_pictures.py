@@ -4,7 +4,6 @@ Other pictures are among them as the same file, by the name of their group where
 folder that the run took its photos from, or as near-duplicates.
 """
 
-from ast import literal_eval
 from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass
 from pathlib import Path
@@ -127,7 +126,7 @@ def pictures_of(source: PhotoSource, sides: Set[Side] | None = None) -> SetPictu
     for row in rows:
         if row.side is None or row.side not in sides:
             continue
-        key, name, folder = literal_eval(row.key), f"{row.pair}.png", folders.get(row.folder)
+        key, name, folder = row.photo, f"{row.pair}.png", folders.get(row.folder)
         path = root / row.side / "photo" / name
         if folder is not None:
             groups.add((folder, group_of(key)))

@@ -68,10 +68,9 @@ def score_sizes(
     small = {square_name(pair.name): pair for pair in pairs.get(THUMBNAIL, ())}
     results: dict[str, Row] = {}
     for size, each in pairs.items():
-        compared: dict[str, Infer] = {PHOTO: lambda photo: photo, **networks}
         has_small = all(square_name(pair.name) in small for pair in each)
-        if has_small and size > THUMBNAIL:
-            compared = {PHOTO: compared[PHOTO], ENLARGED: compared[PHOTO], **networks}
+        untouched = [PHOTO, *([ENLARGED] if has_small and size > THUMBNAIL else [])]
+        compared: dict[str, Infer] = {**dict.fromkeys(untouched, lambda photo: photo), **networks}
         figures = {name: _Figures(metrics) for name in compared}
         teacher_crops: list[Tensor] = []
         for number, pair in enumerate(track(each, len(each), "picture", f"long side {size}")):

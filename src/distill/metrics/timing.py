@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
+from itertools import accumulate
 from math import comb
 from pathlib import Path
 from typing import TypeVar
@@ -117,13 +118,8 @@ def median_interval(values: Sequence[float]) -> tuple[float, float]:
     fewer than 6 values the whole range, which is then less than 95 % sure.
     """
     ordered, n = sorted(values), len(values)
-    outside, k = 0.0, 0
-    while k + 1 <= n // 2:
-        outside += 2 * comb(n, k) / 2**n
-        if outside > 1 - CONFIDENCE:
-            break
-        k += 1
-    k = max(k, 1)
+    outside = accumulate(2 * comb(n, below) / 2**n for below in range(n // 2))
+    k = max(1, sum(chance <= 1 - CONFIDENCE for chance in outside))
     return ordered[k - 1], ordered[n - k]
 
 

@@ -1,6 +1,8 @@
 """The network of a trained run, read from its checkpoint as tensors and plain values."""
 
+from functools import lru_cache
 from pathlib import Path
+from typing import Any
 
 import torch
 from torch import nn
@@ -92,12 +94,25 @@ def read_network(
     return _read_checkpoint(checkpoint, direction)
 
 
+def saved_values(checkpoint: Path) -> tuple[dict[str, Any], Training]:
+    """What a checkpoint holds, and its run's settings; those of the last file are remembered.
+
+    Its tensors are read where they are used. Raises whatever a damaged file makes torch raise.
+    """
+    return _values(checkpoint.absolute(), checkpoint.stat().st_mtime_ns)
+
+
+@lru_cache(maxsize=1)
+def _values(checkpoint: Path, changed: int) -> tuple[dict[str, Any], Training]:
+    values = torch.load(checkpoint, map_location="cpu", weights_only=True, mmap=True)
+    return values, settings_of(values["distill"])
+
+
 def _read_checkpoint(checkpoint: Path, direction: Direction) -> tuple[nn.Module, Training]:
     if not checkpoint.is_file():
         raise DistillError(f"{checkpoint}: no such file")
     with problems_of(checkpoint, "checkpoint of distill.train"):
-        checkpoint_values = torch.load(checkpoint, map_location="cpu", weights_only=True)
-        trained = settings_of(checkpoint_values["distill"])
+        checkpoint_values, trained = saved_values(checkpoint)
         recipe = recipe_named(trained.recipe)
         if direction not in recipe.networks:
             raise DistillError(

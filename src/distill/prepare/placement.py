@@ -4,7 +4,6 @@ Or on none: drop=FILE lists pictures to leave out, see data.dropped.
 """
 
 import warnings
-from ast import literal_eval
 from collections import defaultdict, deque
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -79,7 +78,7 @@ def place_photos(
         # A pair whose photo is gone: its copy of the photo still keeps near-duplicates beside it.
         sides = [there[row.pair] for row in orphans]
         copies = (
-            Photo(store.photo(side, row.pair), literal_eval(row.key))
+            Photo(store.photo(side, row.pair), row.photo)
             for side, row in zip(sides, orphans, strict=True)
         )
         beside = [*zip(copies, sides, strict=True)]

@@ -90,11 +90,9 @@ def check_teacher(teacher: Callable[[Tensor], Tensor], squares: Tensor) -> Teach
     )
 
 
-def check_drawings(photos: Tensor, drawings: Tensor) -> TeacherCheck | None:
-    """The same of photos and drawings that are there, (N, 3, S, S); None of too few."""
-    if len(photos) < LEAST:
-        return None
-    return TeacherCheck(len(photos), furthest(displacement(drawings, photos)), None)
+def check_drawings(both: Tensor) -> TeacherCheck:
+    """The same of photos and their drawings, (N, 2, 3, S, S)."""
+    return TeacherCheck(len(both), furthest(displacement(both[:, 1], both[:, 0])), None)
 
 
 def choose(
@@ -127,16 +125,19 @@ def furthest(shifts: Tensor) -> float | None:
 
 def some_squares(photos: Sequence[Photo], size: int, crop: float) -> Tensor | None:
     """Centre squares of up to 16 photos, spread by chance, (N, 3, S, S); None of less than 4."""
-    squares: list[Tensor] = []
-    for photo in in_some_order(photos):
+    return read_some(
+        photos, lambda each: to_pixels(centre_square(read_photo(each.path), size, crop))
+    )
+
+
+def read_some(photos: Sequence[Photo], read: Callable[[Photo], Tensor]) -> Tensor | None:
+    """(N, …, 3, S, S) in [0, 1] of what `read` gives, uint8 (…, S, S, 3), of up to 16 photos by
+    chance, the same each time; None of less than 4 that can be read."""
+    by_chance = sorted(photos, key=lambda photo: rng_for("teacher check", photo.key).random())
+    pictures: list[Tensor] = []
+    for photo in by_chance:
         with suppress(BadPhoto):
-            picture = centre_square(read_photo(photo.path), size, crop)
-            squares.append(from_pixels(to_pixels(picture)[None])[0])
-        if len(squares) == PHOTOS:
+            pictures.append(read(photo))
+        if len(pictures) == PHOTOS:
             break
-    return torch.stack(squares) if len(squares) >= LEAST else None
-
-
-def in_some_order(photos: Sequence[Photo]) -> list[Photo]:
-    """The photos by chance, which is the same each time."""
-    return sorted(photos, key=lambda photo: rng_for("teacher check", photo.key).random())
+    return torch.stack([*map(from_pixels, pictures)]) if len(pictures) >= LEAST else None

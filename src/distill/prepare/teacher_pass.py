@@ -31,11 +31,10 @@ from distill.models.teachers.teacher import BadPicture, Teacher
 from distill.prepare.drawing_folder import MISSING, DrawingFolder
 from distill.prepare.pair_maker import PairJob, PairMaker, PairStore, Pictures
 from distill.prepare.teacher_check import (
-    PHOTOS,
     TeacherCheck,
     check_drawings,
     check_teacher,
-    in_some_order,
+    read_some,
     some_squares,
 )
 from distill.prepare.whole_photos import whole
@@ -200,14 +199,8 @@ class DrawingPass(TeacherPass):
         super().begin(root, jobs)
 
     def measured(self, photos: Sequence[Photo]) -> TeacherCheck | None:
-        pictures = []
-        for photo in in_some_order(photos):
-            with suppress(BadPhoto):
-                pictures.append(self.read(PairJob(photo, "train", 0)))
-            if len(pictures) == PHOTOS:
-                break
-        both = from_pixels(torch.stack(pictures).flatten(0, 1)) if pictures else torch.empty(0)
-        return check_drawings(both[::2], both[1::2])
+        both = read_some(photos, lambda photo: self.read(PairJob(photo, "train", 0)))
+        return None if both is None else check_drawings(both)
 
     def check(self, store: PairStore, todo: Sequence[PairJob], done: Sequence[PairJob]) -> None:
         """Nor may a drawing have changed, of which there are pairs."""

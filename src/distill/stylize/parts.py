@@ -12,7 +12,7 @@ from distill.config.settings.commands import Stylize
 from distill.core import process
 from distill.core.arrays import to_array
 from distill.core.sessions import open_file, picture_call
-from distill.data.faces import BlazeFace, Face, network_file
+from distill.data.faces import BlazeFace, Face, frame, network_file
 from distill.stylize import render
 
 SIDE = 256  # pixels of a mask, which covers a picture of any shape
@@ -75,11 +75,8 @@ def face_mask(faces: Sequence[Face], size: tuple[int, int]) -> np.ndarray:
     middles = (np.arange(SIDE) + 0.5) / SIDE
     grid, mask = middles * width + 1j * height * middles[:, None], np.zeros((SIDE, SIDE))
     for face in faces:
-        box, marks = face.box, face.marks
-        side = (box.width + box.height) / 2
-        eyes = (marks["right_eye"] + marks["left_eye"]) / 2
-        # By eyes and mouth: each counts by its length, in profile the eyes' line says little.
-        turn = marks["left_eye"] - marks["right_eye"] - 1j * (marks["mouth"] - eyes)
+        box, side = face.box, (face.box.width + face.box.height) / 2
+        _, turn = frame(*(face.marks[m] for m in ("right_eye", "left_eye", "mouth")))
         turn /= abs(turn) or 1
         middle = complex(box.left + box.width / 2, box.top + box.height / 2)
         at = (grid - middle + 1j * ABOVE * side * turn) / turn

@@ -2,7 +2,6 @@
 
 import hashlib
 import zlib
-from ast import literal_eval
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -77,7 +76,7 @@ class ShardWriter:
             IndexRow(
                 name=name,
                 side=self.side,
-                group=group_of(literal_eval(row.key) if row else name),
+                group=group_of(row.photo if row else name),
                 folder=self.folder,
                 device=self.device,
                 width=photo.width,

@@ -27,7 +27,7 @@ from distill.data.address import Address
 from distill.data.cards.set_formats import SetFormat
 from distill.data.cards.terms import front_matter, licence_entries, terms_section
 from distill.data.kinds.chosen import form_at
-from distill.data.manifest import TEACHER, counts_at
+from distill.data.manifest import TEACHER, set_facts
 from distill.data.photo_table import SIDES, read_rows
 from distill.data.photos import Side
 from distill.data.takedown import set_with_takedown
@@ -101,7 +101,7 @@ def _moved(head: re.Match[str], form: SetFormat) -> str:
 
 def set_card(settings: Prepare, form: SetFormat) -> str:
     """The card as Markdown. Raises DistillError where no whole set lies there."""
-    recipe, counts = form.recipe, counts_at(form.folder)
+    recipe, counts = form.recipe, set_facts(form.folder).get("counts")
     if not recipe or counts is None:
         raise DistillError(f"{form}: no complete set of distill.prepare; run it to its end first")
     sketches = form.of_sketches

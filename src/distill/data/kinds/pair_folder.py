@@ -1,6 +1,6 @@
 """A folder of pairs: data=pairs, sizes and demo, and what a DataLoader of one's own stands for."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -66,32 +66,29 @@ class PairFolder(Source):
 
     def _of_squares(self, sides: dict[Side, Pairs]) -> TrainingSets:
         root, d, common = self.folder, self.data, self.common
-        folders = (manifest_at(root) or {}).get("folders", [])
         off = {side: shifts_of(sides[side], root) if d.align else None for side in ("train", "val")}
-        varied = self.varied | {"shares": self._shares(sides["train"], folders)}
+        varied = self.varied | {"shares": self._shares(sides["train"])}
         train = PairSet(sides["train"], train=True, shifts=off["train"], **varied, **common)
         val = PairSet(sides["val"], train=False, shifts=off["val"], **common)
         return TrainingSets(train, val, sides)
 
     def _of_sizes(self, sides: dict[Side, Pairs]) -> TrainingSets:
-        root, varied = self.folder, self.varied
         squares = {side: squares_of(pairs) for side, pairs in sides.items()}
         whole = {side: whole_of(pairs, self.data.sizes) for side, pairs in sides.items()}
-        shares = None
-        if squares["train"]:
-            shares = self._shares(squares["train"], (manifest_at(root) or {})["folders"])
-        of_squares = varied | {"shares": shares}
-        train, val = self.sets_of_sizes(squares, whole, of_squares, varied)
+        of_squares = self.varied | {"shares": self._shares(squares["train"])}
+        train, val = self.sets_of_sizes(squares, whole, of_squares, self.varied)
         return TrainingSets(train, val, sides)
 
     @property
     def varied(self) -> dict[str, Any]:
         return super().varied | {"flip": self.mirrors(manifest_at(self.folder) or {})}
 
-    def _shares(self, pairs: Pairs, names: Sequence[str]) -> list[Share] | None:
-        weights = self.data.weights
-        folders = folders_of(self.folder, [pair.name for pair in pairs]) if weights else []
-        return shares_of(weights, names, folders)
+    def _shares(self, pairs: Pairs) -> list[Share] | None:
+        if self.data.weights is None or not pairs:
+            return None
+        names = (manifest_at(self.folder) or {}).get("folders", [])
+        folders = folders_of(self.folder, [pair.name for pair in pairs])
+        return shares_of(self.data.weights, names, folders)
 
     def pairs_by_side(self) -> PairsBySide:
         root, d = Path(self.data.root), self.data
