@@ -42,10 +42,7 @@ class LeaseWorker:
         """Nothing; a call that returns shows that the worker has started."""
 
     def carry_out(self, lease: Any) -> Any:
-        try:
-            return self.worker(lease)
-        except (DistillError, OSError) as error:  # raised, Ray would wrap it into its traceback
-            return error
+        return _call(self.worker, lease)
 
 
 class RayEngine(Engine):
@@ -132,7 +129,7 @@ class RayEngine(Engine):
         except self.ray.exceptions.RayError as error:
             why = reason_of(error, 200)
             raise DistillError(f"engine=ray: {why}; run it again to resume") from error
-        if isinstance(result, DistillError):
+        if isinstance(result, DistillError | OSError):
             raise result
         return result
 
@@ -309,8 +306,8 @@ def _reach(address: str) -> None:
     socket.create_connection((host.strip("[]"), int(port)), timeout=REACH).close()
 
 
-def _call(fn: Callable[[Part], Result], part: Part) -> Result | DistillError:
+def _call(fn: Callable[[Part], Result], part: Part) -> Result | DistillError | OSError:
     try:
         return fn(part)
-    except DistillError as error:  # raised, Ray would wrap it into its traceback
+    except (DistillError, OSError) as error:  # raised, Ray would wrap it into its traceback
         return error
