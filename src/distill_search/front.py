@@ -55,17 +55,16 @@ def report(trials: Trials, probe: Job) -> None:
         more.append(columns | {"front": "yes" if trial in best else ""})
     summary.write(trials.folder, jobs, outcomes, more)
     failed = [trial for trial in runs if trial.state == TrialState.FAIL]
-    if not complete:
-        if failed:
-            raise DistillError(
-                f"{trials.folder}: no trial came to its end; the first that failed: "
-                f"{failed[0].user_attrs.get(REASON, 'no reason given')}"
-            )
-        return
+    if failed and not complete:
+        raise DistillError(
+            f"{trials.folder}: no trial came to its end; the first that failed: "
+            f"{failed[0].user_attrs.get(REASON, 'no reason given')}"
+        )
     if failed:
         print(f"trials that failed: {len(failed)} of {len(runs)}; summary.md says why")
-    plot(complete, best, names, trials.folder / "front.png")
-    show(best, trials)
+    if complete:
+        plot(complete, best, names, trials.folder / "front.png")
+        show(best, trials)
 
 
 def front(complete: Sequence[FrozenTrial], names: Sequence[str]) -> list[FrozenTrial]:
