@@ -43,7 +43,24 @@ class Adversary:
         penalty: float = 0.0,
         clip: float | None = None,
     ) -> None:
-        _check(kind, real, fake, penalty, clip)
+        for name, labels in (("real", real), ("fake", fake)):
+            if len(labels) != 2 or labels[0] > labels[1]:
+                raise DistillError(
+                    f"adversarial.{name}={list(labels)}: want two values, [LOW,HIGH]"
+                )
+        if kind not in get_args(Kind):
+            raise DistillError(f"adversarial.kind={kind}: choose from {', '.join(get_args(Kind))}")
+        bounds = (penalty > 0) + (clip is not None)
+        if kind == "wasserstein" and bounds != 1:
+            raise DistillError(
+                "adversarial.kind=wasserstein: a critic needs one bound, adversarial.penalty=10 or "
+                "adversarial.clip=0.01"
+            )
+        if kind != "wasserstein" and bounds:
+            raise DistillError(
+                f"adversarial.kind={kind}: penalty and clip bound a critic; for them take "
+                "adversarial=wasserstein"
+            )
         if not (0 <= noise < float("inf") and noise_epochs > 0):  # nan too
             raise DistillError(
                 f"adversarial.noise={noise} noise_epochs={noise_epochs}: want 0 or more, above 0"
@@ -126,24 +143,3 @@ def distance(output: Tensor, target: Tensor) -> Tensor:
     Both are (N, C, H, W) in [0, 1]; the value is in [0, 2].
     """
     return 2 * F.l1_loss(output, target)
-
-
-def _check(
-    kind: str, real: Sequence[float], fake: Sequence[float], penalty: float, clip: float | None
-) -> None:
-    for name, labels in (("real", real), ("fake", fake)):
-        if len(labels) != 2 or labels[0] > labels[1]:
-            raise DistillError(f"adversarial.{name}={list(labels)}: want two values, [LOW,HIGH]")
-    if kind not in get_args(Kind):
-        raise DistillError(f"adversarial.kind={kind}: choose from {', '.join(get_args(Kind))}")
-    bounded = (penalty > 0) + (clip is not None)
-    if kind == "wasserstein" and bounded != 1:
-        raise DistillError(
-            "adversarial.kind=wasserstein: a critic needs one bound, adversarial.penalty=10 or "
-            "adversarial.clip=0.01"
-        )
-    if kind != "wasserstein" and bounded:
-        raise DistillError(
-            f"adversarial.kind={kind}: penalty and clip bound a critic; for them take "
-            "adversarial=wasserstein"
-        )
