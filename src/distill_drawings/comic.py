@@ -5,8 +5,6 @@ moves towards the modes of the colours as mean shift does. Lines are flow-based 
 Kyprianidis, Olsen 2012) of the photo without its fine shading, so faces get no beards.
 """
 
-from dataclasses import dataclass
-
 import kornia
 import torch
 from torch import Tensor
@@ -15,7 +13,6 @@ from distill_drawings import abstraction as ab
 from distill_drawings.abstraction import Amount, Positive
 
 
-@dataclass(eq=False, repr=False)
 class ComicDrawing(ab.Classical):
     """Photo to comic.
 

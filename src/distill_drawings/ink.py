@@ -4,15 +4,12 @@ Coherent lines (Kang, Lee, Chui 2007) and black shadows by the extended differen
 Winnemöller, Kyprianidis, Olsen 2012: a large p makes lines of changing width, as a brush does.
 """
 
-from dataclasses import dataclass
-
 from torch import Tensor
 
 from distill_drawings import abstraction as ab
 from distill_drawings.abstraction import Amount, Colour, Positive
 
 
-@dataclass(eq=False, repr=False)
 class InkDrawing(ab.Classical):
     """Photo to ink drawing.
 

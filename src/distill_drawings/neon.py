@@ -4,8 +4,6 @@ Lines are flow-based XDoG (Kang, Lee, Chui 2007; Winnemöller, Kyprianidis, Olse
 normalised in its surroundings, so that faint edges glow too; light adds up as on film, 1 − exp(−x).
 """
 
-from dataclasses import dataclass
-
 import kornia
 import torch
 from torch import Tensor
@@ -14,7 +12,6 @@ from distill_drawings import abstraction as ab
 from distill_drawings.abstraction import Amount, Colour, Positive
 
 
-@dataclass(eq=False, repr=False)
 class NeonSign(ab.Classical):
     """Photo to neon sign.
 

@@ -5,8 +5,6 @@ two sizes of brush, lightness in planes, warm lights and cool shadows, and a glo
 of the picture and of a little noise are the height of the paint, lit from the upper left.
 """
 
-from dataclasses import dataclass
-
 import kornia
 import torch
 from torch import Tensor
@@ -15,7 +13,6 @@ from distill_drawings import abstraction as ab
 from distill_drawings.abstraction import Amount, Positive
 
 
-@dataclass(eq=False, repr=False)
 class OilPainting(ab.Classical):
     """Photo to oil painting.
 

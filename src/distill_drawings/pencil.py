@@ -5,7 +5,6 @@ changes the density of the graphite. `coloured` keeps the photo's colours.
 """
 
 import math
-from dataclasses import dataclass
 
 import kornia
 import torch
@@ -18,7 +17,6 @@ from distill_drawings.abstraction import Amount, Colour, Positive
 DIRECTIONS = 8
 
 
-@dataclass(eq=False, repr=False)
 class PencilDrawing(ab.Classical):
     """Photo to pencil drawing.
 

@@ -6,7 +6,6 @@ is printed by tone.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Annotated
 
 import kornia
@@ -20,7 +19,6 @@ from distill_drawings import abstraction as ab
 from distill_drawings.abstraction import Amount, Colour, Positive
 
 
-@dataclass(eq=False, repr=False)
 class PosterPrint(ab.Classical):
     """Photo to poster.
 

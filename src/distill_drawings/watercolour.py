@@ -5,8 +5,6 @@ pigment changes its colour C to C − (C − C²)(d − 1); it gathers at the in
 Montesdeoca et al. 2017), in pools of slow noise, and in the grain of the paper.
 """
 
-from dataclasses import dataclass
-
 import kornia
 import torch
 from torch import Tensor
@@ -15,7 +13,6 @@ from distill_drawings import abstraction as ab
 from distill_drawings.abstraction import Amount, Colour, Positive
 
 
-@dataclass(eq=False, repr=False)
 class Watercolour(ab.Classical):
     """Photo to watercolour.
 
