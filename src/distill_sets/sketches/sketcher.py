@@ -53,6 +53,7 @@ class Steps:
     outline: Tensor
 
 
+@dataclass
 class Sketcher:
     """A photo to its steps, by `settings`; `crop` is that of a square without points.
 
@@ -61,16 +62,11 @@ class Sketcher:
     sketches it.
     """
 
-    def __init__(
-        self,
-        settings: Sketch,
-        crop: float = 1.0,
-        masks: Masks = None,
-        detector: Path | None = None,
-        hed: Path | None = None,
-    ) -> None:
-        self.settings, self.crop, self.masks = settings, crop, masks
-        self._detector, self._hed = detector, hed
+    settings: Sketch
+    crop: float = 1.0
+    masks: Masks = None
+    detector: Path | None = None
+    hed: Path | None = None
 
     def __call__(self, photo: Photo) -> Steps:
         """Raises BadPhoto with the reason why the photo cannot be used."""
@@ -101,7 +97,7 @@ class Sketcher:
         trial = deepcopy(self)  # what has opened a network cannot be handed to another process
         if isinstance(trial.masks, SaliencyNetwork):
             trial.masks(torch.zeros(3, self.settings.size, self.settings.size))
-        if self._hed:
+        if self.hed:
             _ = trial._network
 
     def sources(self, photo: Path) -> list[Path]:
@@ -164,11 +160,11 @@ class Sketcher:
 
     @cached_property
     def _find(self) -> FindFaces:
-        return YuNet(self._detector) if self._detector else BlazeFace()
+        return YuNet(self.detector) if self.detector else BlazeFace()
 
     @cached_property
     def _network(self) -> Callable[[Tensor], Tensor]:
-        assert self._hed is not None
+        assert self.hed is not None
         network = HED()
-        load_into(network, self._hed)
+        load_into(network, self.hed)
         return network.eval()
