@@ -18,7 +18,6 @@ from distill.core import onnx_files
 from distill.core.arrays import over_white, to_array, to_picture
 from distill.core.errors import DistillError
 from distill.core.files import home_path, real_path, room_in, scratch_folder
-from distill.core.onnx_files import note
 from distill.core.terms import NOTE, TAKEN_DOWN, Terms
 from distill.models import zoo
 from distill.runs import run_folder
@@ -103,7 +102,7 @@ def _of_file(
     DistillError where pictures were taken down since."""
     terms = terms_of_student(network, path).published(str(path), settings.takedown.accept)
     if any(each.of.endswith(TAKEN_DOWN) for each in terms.chain):
-        note(network.model, NOTE, terms.json())
+        onnx_files.note(network.model, NOTE, terms.json())
     return PageStudent(name, kind, network, terms)
 
 

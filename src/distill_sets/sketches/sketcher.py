@@ -29,7 +29,6 @@ from distill_sets.sketches.framing import (
     of_face,
     read_cat,
 )
-from distill_sets.sketches.lines import HED
 from distill_sets.sketches.masks import MaskFolder, SaliencyNetwork, of_alpha
 
 Masks = SaliencyNetwork | MaskFolder | None
@@ -93,7 +92,7 @@ class Sketcher:
         return Steps(whole[:3], spots, square, mask, target, edges, outline)
 
     def check(self) -> None:
-        """Raises DistillError for a mask's network or HED's weights that cannot be used."""
+        """Raises DistillError for a mask's network or lines.HED's weights that cannot be used."""
         trial = deepcopy(self)  # what has opened a network cannot be handed to another process
         if isinstance(trial.masks, SaliencyNetwork):
             trial.masks(torch.zeros(3, self.settings.size, self.settings.size))
@@ -165,6 +164,6 @@ class Sketcher:
     @cached_property
     def _network(self) -> Callable[[Tensor], Tensor]:
         assert self.hed is not None
-        network = HED()
+        network = lines.HED()
         load_into(network, self.hed)
         return network.eval()
