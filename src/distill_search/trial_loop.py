@@ -109,7 +109,8 @@ def outside(search: Search, settings: Training) -> str | None:
         return None
     costs = counted_costs(untrained(settings).eval(), settings.side)
     for word, name, limit in search.limits():
-        if costs[name] > limit if word == "most" else costs[name] < limit:
+        beyond = costs[name] > limit if word == "most" else costs[name] < limit
+        if beyond:
             return f"{costs[name]:,.0f} {name}, at {word} {limit:,.0f}"
     return None
 

@@ -92,7 +92,7 @@ class Sketcher:
         return Steps(whole[:3], spots, square, mask, target, edges, outline)
 
     def check(self) -> None:
-        """Raises DistillError for a mask's network or lines.HED's weights that cannot be used."""
+        """Raises DistillError for a mask's network or HED's weights that cannot be used."""
         trial = deepcopy(self)  # what has opened a network cannot be handed to another process
         if isinstance(trial.masks, SaliencyNetwork):
             trial.masks(torch.zeros(3, self.settings.size, self.settings.size))
