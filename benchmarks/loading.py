@@ -18,7 +18,7 @@ import statistics
 import tempfile
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from functools import partial
 from pathlib import Path
 from typing import Any, get_args
@@ -33,6 +33,7 @@ from startup import SIZE, make_pairs, start_table, timed_first_step
 from distill.data.address import Address
 from distill.data.datasets import PairSet
 from distill.data.pairs import find_pairs
+from distill.data.photos import Side
 from distill_scale.packed.pair_record import CodecName, codec_named
 from distill_scale.packed.shard_index import (
     Catalogue,
@@ -44,7 +45,7 @@ from distill_scale.packed.shard_index import (
     write_catalogue,
     write_part,
 )
-from distill_scale.packed.shard_manifest import shard_manifest_at, write_shard_manifest
+from distill_scale.packed.shard_manifest import shard_manifest_at
 from distill_scale.packed.shard_order import ShardOrder
 from distill_scale.packed.sharded_pairs import ShardedPairs
 from distill_scale.shards.packing import pack
@@ -183,8 +184,8 @@ def make_index(root: Path, count: int) -> Path:
     write_catalogue(address, [*shards, _row(address, "val-000000")])
     manifest = shard_manifest_at(address)
     assert manifest is not None
-    held = {"val": 64, "test": 0}
-    write_shard_manifest(address, manifest, {"train": len(shards) * PER_SHARD, **held})  # type: ignore[dict-item]
+    counts: dict[Side, int] = {"train": len(shards) * PER_SHARD, "val": 64, "test": 0}
+    replace(manifest, counts=counts).write(address)
     return root
 
 

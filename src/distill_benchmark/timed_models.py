@@ -24,7 +24,6 @@ from distill.core import onnx_files, sessions
 from distill.core.errors import DistillError
 from distill.core.files import home_path
 from distill.core.nodes import class_of
-from distill.core.onnx_files import count_subnormals, flush_subnormals, load_model
 from distill.core.process import silent
 from distill.export.format import Format
 from distill.export.onnx import OnnxExporter
@@ -187,10 +186,10 @@ def models_of_file(path: Path, role: Role) -> Iterator[TimedModel]:
                 size = sum(each.stat().st_size for each in paths if each.is_file())
                 yield TimedModel(path.name, role, lambda _: None, size, file=(format_, path.parent))
                 return
-    model = load_model(path)
+    model = onnx_files.load_model(path)
     size = model.ByteSize()  # weights that lie in a second file are in it too
     try:
-        tiny = count_subnormals(map(numpy_helper.to_array, model.graph.initializer))
+        tiny = onnx_files.count_subnormals(map(numpy_helper.to_array, model.graph.initializer))
     except (TypeError, ValueError):
         raise DistillError(
             f"{path}: damaged: a weight has more or fewer bytes than its shape"
@@ -199,7 +198,7 @@ def models_of_file(path: Path, role: Role) -> Iterator[TimedModel]:
         yield TimedModel(path.stem, role, partial(at_size, model), size)
         return
     flushed = deepcopy(model)
-    count = flush_subnormals(flushed)
+    count = onnx_files.flush_subnormals(flushed)
     print(
         f"warning: {path.name}: {tiny:,} subnormal weights, which make it slow on many "
         f"processors; compared with the {count:,} below 1e-20 set to zero"

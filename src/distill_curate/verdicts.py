@@ -1,5 +1,6 @@
 """Which pairs of a set should not be learnt from, and why: scores against limits."""
 
+from collections import defaultdict
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -69,18 +70,16 @@ def _with_copies(results: list[Verdict], edges: Edges) -> list[Verdict]:
     order = sorted(
         range(len(results)), key=lambda i: (bool(results[i].reasons), -results[i].agreement)
     )
-    rank = {index: place for place, index in enumerate(order)}
-    beside: dict[int, list[int]] = {}
+    beside = defaultdict[int, list[int]](list)
     for a, b in np.asarray(edges).tolist():
-        beside.setdefault(a, []).append(b)
-        beside.setdefault(b, []).append(a)
-    original: dict[int, int] = {}
-    for index in order:  # who is compared with those that stay, so a chain is no single copy
-        stays = [other for other in beside.get(index, []) if other not in original]
-        better = [other for other in stays if rank[other] < rank[index]]
-        if better:
-            original[index] = min(better, key=rank.__getitem__)
-    for index, of in original.items():
-        reasons = [*results[index].reasons, "a near-duplicate of another photo"]
-        results[index] = replace(results[index], copy_of=of, reasons=reasons, uncertain=False)
+        beside[a].append(b)
+        beside[b].append(a)
+    kept: dict[int, int] = {}  # the pairs that stay, with their place in that order
+    for place, index in enumerate(order):
+        if better := [other for other in beside[index] if other in kept]:
+            of = min(better, key=kept.__getitem__)
+            reasons = [*results[index].reasons, "a near-duplicate of another photo"]
+            results[index] = replace(results[index], copy_of=of, reasons=reasons, uncertain=False)
+        else:
+            kept[index] = place
     return results

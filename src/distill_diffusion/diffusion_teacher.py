@@ -4,6 +4,7 @@ import hashlib
 import inspect
 import json
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from functools import cached_property
 from importlib.util import find_spec
 from typing import Any, Literal
@@ -36,6 +37,7 @@ RESERVED = {"image", "control_image", "generator", "output_type", "height", "wid
 DTYPES = {name: getattr(torch, name) for name in ("float32", "float16", "bfloat16")}
 
 
+@dataclass(eq=False, repr=False)
 class DiffusionTeacher(Teacher):
     """A pipeline: (N, 3, H, W) RGB in [0, 1] to the same; needs the extra `diffusion`.
 
@@ -59,32 +61,32 @@ class DiffusionTeacher(Teacher):
     timed = False
     batch_size = 4
 
-    def __init__(
-        self,
-        pipeline: str | None = None,
-        prompt: str | None = None,
-        negative_prompt: str | None = None,
-        strength: float | None = None,
-        guidance: float | None = None,
-        image_guidance: float | None = None,
-        steps: int | None = None,
-        seed: int = 0,
-        side: int | None = None,
-        controlnet: str | None = None,
-        controlnet_scale: float | None = None,
-        control: Literal["photo", "edges"] = "photo",
-        lora: str | None = None,
-        lora_scale: float = 1.0,
-        more: dict[str, Any] | None = None,
-        revision: str | None = None,
-        variant: str | None = None,
-        dtype: Literal["float32", "float16", "bfloat16"] = "float32",
-        offload: Literal["none", "model", "sequential"] = "none",
-        safety_checker: bool = True,
-        typed: bool = True,
-    ) -> None:
+    pipeline: str | None = None
+    prompt: str | None = None
+    negative_prompt: str | None = None
+    strength: float | None = None
+    guidance: float | None = None
+    image_guidance: float | None = None
+    steps: int | None = None
+    seed: int = 0
+    side: int | None = None
+    controlnet: str | None = None
+    controlnet_scale: float | None = None
+    control: Literal["photo", "edges"] = "photo"
+    lora: str | None = None
+    lora_scale: float = 1.0
+    more: dict[str, Any] | None = None
+    revision: str | None = None
+    variant: str | None = None
+    dtype: Literal["float32", "float16", "bfloat16"] = "float32"
+    offload: Literal["none", "model", "sequential"] = "none"
+    safety_checker: bool = True
+    typed: bool = True
+
+    def __post_init__(self) -> None:
         super().__init__()
-        if not pipeline:
+        strength, steps = self.strength, self.steps
+        if not self.pipeline:
             raise DistillError(
                 "teacher.pipeline: missing; name a folder that diffusers saved, or OWNER/NAME on "
                 "the hub: teacher.pipeline=stabilityai/sdxl-turbo"
@@ -92,38 +94,31 @@ class DiffusionTeacher(Teacher):
         for package in ("diffusers", "transformers"):
             if find_spec(package) is None:
                 raise DistillError(f"teacher=diffusion: needs the {package} library; {INSTALL}")
-        settings = {"prompt": prompt, "negative_prompt": negative_prompt, "strength": strength,
-                "guidance": guidance, "image_guidance": image_guidance, "steps": steps,
-                "controlnet_scale": controlnet_scale}  # fmt: skip
         if strength is not None and not 0 < strength <= 1:
             raise DistillError(f"teacher.strength={strength}: want more than 0, at most 1")
         if steps is not None and steps < 1:
             raise DistillError(f"teacher.steps={steps}: want at least 1")
-        if side is not None and side < 8:
-            raise DistillError(f"teacher.side={side}: want at least 8 pixels")
+        if self.side is not None and self.side < 8:
+            raise DistillError(f"teacher.side={self.side}: want at least 8 pixels")
         if strength is not None and steps is not None and int(steps * strength) < 1:
             raise DistillError(
                 f"teacher.steps={steps}: of these, strength={strength} leaves no denoising step; "
                 "want steps × strength of at least 1"
             )
-        self.pipeline, self.variant, self.seed, self.side = pipeline, variant, seed, side
-        self.origin = f"teacher.pipeline={pipeline} (teacher.dtype={dtype})"
-        self.controlnet, self.control, self.lora, self.lora_scale = (
-            controlnet, control, lora, lora_scale,
-        )  # fmt: skip
-        self.dtype, self.offload, self.safety_checker = dtype, offload, safety_checker
-        self.arguments = {ARGUMENTS[key]: v for key, v in settings.items() if v is not None}
-        for key in more or {}:
+        self.origin = f"teacher.pipeline={self.pipeline} (teacher.dtype={self.dtype})"
+        values = {argument: getattr(self, ours) for ours, argument in ARGUMENTS.items()}
+        self.arguments = {argument: v for argument, v in values.items() if v is not None}
+        for key in self.more or {}:
             if key in TYPED or key in RESERVED:
                 instead = f"say {TYPED[key]}" if key in TYPED else "it is set for each picture"
                 raise DistillError(f"teacher.more.{key}: {instead}; leave it out")
-        self.arguments |= more or {}
+        self.arguments |= self.more or {}
         self.files: dict[str, PipelineFiles] = {}
-        for key, name in (("pipeline", pipeline), ("controlnet", controlnet), ("lora", lora)):
-            if name is not None:
-                check_typed(f"teacher.{key}={name}", typed)
-                how = (revision, variant) if key == "pipeline" else (None, None)
-                self.files[key] = pipeline_files.located(f"teacher.{key}", name, *how, typed)
+        for key in ("pipeline", "controlnet", "lora"):
+            if (name := getattr(self, key)) is not None:
+                check_typed(f"teacher.{key}={name}", self.typed)
+                how = (self.revision, self.variant) if key == "pipeline" else (None, None)
+                self.files[key] = pipeline_files.located(f"teacher.{key}", name, *how, self.typed)
         self._check()
         self._pipe: Any = None
         self._on: torch.device | None = None
@@ -133,7 +128,9 @@ class DiffusionTeacher(Teacher):
     def kind(self) -> Any:
         """The pipeline's class."""
         folder = self.files["pipeline"].place
-        return pipeline_files.pipeline_class(self.pipeline, folder, self.controlnet is not None)
+        return pipeline_files.pipeline_class(
+            str(self.pipeline), folder, self.controlnet is not None
+        )
 
     def __getstate__(self) -> dict[str, Any]:
         """For another process, which reads the same files itself: they may be many gigabytes."""
@@ -180,20 +177,15 @@ class DiffusionTeacher(Teacher):
     ) -> Tensor:
         """The pipeline's pictures (n, 3, H, W) of these, on the CPU."""
         parameters, n = self._call_takes, len(photos)
-        inputs: dict[str, Any] = {"image": list(photos) if n > 1 else photos[0]}
+        lists: dict[str, Any] = {"image": list(photos)}
         if self.controlnet:
-            controls = [_edges(each) if self.control == "edges" else each for each in photos]
-            inputs["control_image"] = controls if n > 1 else controls[0]
-        inputs["generator"] = [torch.Generator("cpu").manual_seed(each) for each in seeds]
-        if n == 1:
-            inputs["generator"] = inputs["generator"][0]
+            edges = self.control == "edges"
+            lists["control_image"] = [_edges(each) if edges else each for each in photos]
+        lists["generator"] = [torch.Generator("cpu").manual_seed(each) for each in seeds]
+        inputs = lists if n > 1 else {key: each for key, (each,) in lists.items()}
         if self.side:  # else such a pipeline takes the size that it was trained at
-            sizes = {
-                "width": at[0],
-                "height": at[1],
-                "max_area": at[0] * at[1],
-                "_auto_resize": False,
-            }
+            area = at[0] * at[1]
+            sizes = {"width": at[0], "height": at[1], "max_area": area, "_auto_resize": False}
             inputs |= {key: value for key, value in sizes.items() if key in parameters}
         arguments: dict[str, Any] = dict(self.arguments)
         for key in ("prompt", "negative_prompt"):
@@ -202,7 +194,7 @@ class DiffusionTeacher(Teacher):
         try:
             # Its own dtype, whatever runs around it.
             with (
-                torch.autocast(self._device.type, enabled=False),
+                torch.autocast(self._on.type if self._on else "cpu", enabled=False),
                 torch.no_grad(),
                 pipeline_files.quiet(),
             ):
@@ -223,10 +215,6 @@ class DiffusionTeacher(Teacher):
         if pictures.ndim != 4 or pictures.shape[::3] != (n, 3):
             raise DistillError(f"{self.origin}: gave {pictures.shape}, no picture for each photo")
         return torch.from_numpy(pictures).permute(0, 3, 1, 2)
-
-    @property
-    def _device(self) -> torch.device:
-        return self._on or torch.device("cpu")
 
     @cached_property
     def _call_takes(self) -> Mapping[str, inspect.Parameter]:
@@ -294,7 +282,13 @@ class DiffusionTeacher(Teacher):
         """Raises DistillError for settings that this pipeline does not take, or needs."""
         if self.controlnet is None and "controlnet_conditioning_scale" in self.arguments:
             raise DistillError("teacher.controlnet_scale: without teacher.controlnet; leave it out")
-        pipeline_files.check_known(self.kind, TYPED, self.arguments)
+        if unknown := [each for each in self.arguments if each not in self._call_takes]:
+            setting = TYPED.get(unknown[0], f"teacher.more.{unknown[0]}")
+            takes = [TYPED[each] for each in self._call_takes if each in TYPED]
+            raise DistillError(
+                f"{setting}: {self.kind.__name__} does not take it; leave it out (it takes "
+                f"{', '.join(takes)}, and as teacher.more={{NAME: VALUE}} what diffusers says)"
+            )
         if "prompt" in self._call_takes and "prompt" not in self.arguments:
             raise DistillError(
                 f"teacher.prompt: missing; {self.kind.__name__} needs a text prompt: "

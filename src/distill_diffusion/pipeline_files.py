@@ -5,7 +5,7 @@ import inspect
 import json
 import os
 import warnings
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -135,13 +135,10 @@ def pipeline_class(name: str, folder: Path, controlled: bool) -> Any:
             f"not have; another version may: {INSTALL} --upgrade"
         )
     for part, by in index.items():
-        if (
-            isinstance(by, list)
-            and by[0]
-            and by[0] not in LIBRARIES | set(dir(diffusers.pipelines))
-        ):
+        maker = by[0] if isinstance(by, list) else None
+        if maker and maker not in LIBRARIES | set(dir(diffusers.pipelines)):
             raise DistillError(
-                f"teacher.pipeline={name}: its {part} is made by code of its own ({by[0]}), which "
+                f"teacher.pipeline={name}: its {part} is made by code of its own ({maker}), which "
                 "is not run; name a pipeline of diffusers' own parts"
             )
     class_name = stored
@@ -165,14 +162,10 @@ def pipeline_class(name: str, folder: Path, controlled: bool) -> Any:
 def _image_to_image_kind(auto: Any, stored: str) -> Any:
     """Diffusers' own image-to-image pipeline of the same models; None where it knows of none."""
     image = auto.AUTO_IMAGE2IMAGE_PIPELINES_MAPPING
-    for each in (
-        image,
-        auto.AUTO_TEXT2IMAGE_PIPELINES_MAPPING,
-        auto.AUTO_INPAINT_PIPELINES_MAPPING,
-    ):
-        for kind, pipeline in each.items():
-            if pipeline.__name__ == stored and kind in image:
-                return image[kind]
+    others = auto.AUTO_TEXT2IMAGE_PIPELINES_MAPPING, auto.AUTO_INPAINT_PIPELINES_MAPPING
+    for kind, pipeline in (pair for each in (image, *others) for pair in each.items()):
+        if pipeline.__name__ == stored and kind in image:
+            return image[kind]
     return None
 
 
@@ -187,17 +180,3 @@ def lora_file(name: str, files: PipelineFiles) -> Path:
             f"teacher.lora={name}: want one .safetensors file, there are: {names}; name the file"
         )
     return adapters[0]
-
-
-def check_known(kind: Any, typed: Mapping[str, str], arguments: Mapping[str, Any]) -> None:
-    """Raises DistillError for arguments that a pipeline's call does not take; `typed` has their
-    settings' names."""
-    parameters = inspect.signature(kind.__call__).parameters
-    for argument in arguments:
-        if argument not in parameters:
-            setting = typed.get(argument, f"teacher.more.{argument}")
-            takes = [typed[each] for each in parameters if each in typed]
-            raise DistillError(
-                f"{setting}: {kind.__name__} does not take it; leave it out (it takes "
-                f"{', '.join(takes)}, and as teacher.more={{NAME: VALUE}} what diffusers says)"
-            )

@@ -5,7 +5,7 @@ Each is a step of image abstraction as Kyprianidis, Collomosse, Wang, Isenberg 2
 
 import math
 from dataclasses import dataclass, fields
-from typing import Annotated
+from typing import Annotated, dataclass_transform
 
 import kornia
 import torch
@@ -22,16 +22,21 @@ SECTORS = 8
 CELLS = 2_000_000  # samples of a brush at once: 24 MB
 
 
+@dataclass_transform(eq_default=False)
 @dataclass(eq=False, repr=False)
 class Classical(Teacher):
     """A style that is computed, without weights; it draws photos of any size.
 
-    Subclasses are dataclasses whose fields are the settings. Widths are pixels where the short side
-    has 512, and grow with its root: larger paper takes a larger pen, and shows more all the same.
+    Subclasses become dataclasses, whose fields are the settings. Widths are pixels where the short
+    side has 512, and grow with its root: larger paper takes a larger pen, and shows more all the
+    same.
     """
 
     gives_activations = False
     traceable = False  # it looks at values, and repeats by them
+
+    def __init_subclass__(cls) -> None:
+        dataclass(eq=False, repr=False)(cls)
 
     def __post_init__(self) -> None:
         super().__init__()

@@ -5,17 +5,13 @@ moves towards the modes of the colours as mean shift does. Lines are flow-based 
 Kyprianidis, Olsen 2012) of the photo without its fine shading, so faces get no beards.
 """
 
-from dataclasses import dataclass
-
 import kornia
 import torch
 from torch import Tensor
 
 from distill_drawings import abstraction as ab
-from distill_drawings.abstraction import Amount, Positive
 
 
-@dataclass(eq=False, repr=False)
 class ComicDrawing(ab.Classical):
     """Photo to comic.
 
@@ -23,12 +19,12 @@ class ComicDrawing(ab.Classical):
     is the radius within which colours become one, `tones` the steps of lightness.
     """
 
-    width: Positive = 1.1
-    lines: Positive = 18.0
-    black: Amount = 0.26
-    brush: Positive = 5.0
-    tones: Positive = 5.0
-    saturation: Amount = 1.5
+    width: ab.Positive = 1.1
+    lines: ab.Positive = 18.0
+    black: ab.Amount = 0.26
+    brush: ab.Positive = 5.0
+    tones: ab.Positive = 5.0
+    saturation: ab.Amount = 1.5
 
     def draw(self, photo: Tensor, unit: float) -> dict[str, Tensor]:
         sigma = self.width * unit

@@ -4,15 +4,11 @@ Coherent lines (Kang, Lee, Chui 2007) and black shadows by the extended differen
 Winnemöller, Kyprianidis, Olsen 2012: a large p makes lines of changing width, as a brush does.
 """
 
-from dataclasses import dataclass
-
 from torch import Tensor
 
 from distill_drawings import abstraction as ab
-from distill_drawings.abstraction import Amount, Colour, Positive
 
 
-@dataclass(eq=False, repr=False)
 class InkDrawing(ab.Classical):
     """Photo to ink drawing.
 
@@ -20,12 +16,12 @@ class InkDrawing(ab.Classical):
     the photo's or, by the share `local`, of its parts.
     """
 
-    width: Positive = 0.9
-    lines: Positive = 16.0
-    black: Amount = 0.38
-    local: Amount = 0.4
-    paper: Colour = "#fdfbf5"
-    ink: Colour = "#15131a"
+    width: ab.Positive = 0.9
+    lines: ab.Positive = 16.0
+    black: ab.Amount = 0.38
+    local: ab.Amount = 0.4
+    paper: ab.Colour = "#fdfbf5"
+    ink: ab.Colour = "#15131a"
 
     def draw(self, photo: Tensor, unit: float) -> dict[str, Tensor]:
         sigma = self.width * unit

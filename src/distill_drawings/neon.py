@@ -4,17 +4,13 @@ Lines are flow-based XDoG (Kang, Lee, Chui 2007; Winnemöller, Kyprianidis, Olse
 normalised in its surroundings, so that faint edges glow too; light adds up as on film, 1 − exp(−x).
 """
 
-from dataclasses import dataclass
-
 import kornia
 import torch
 from torch import Tensor
 
 from distill_drawings import abstraction as ab
-from distill_drawings.abstraction import Amount, Colour, Positive
 
 
-@dataclass(eq=False, repr=False)
 class NeonSign(ab.Classical):
     """Photo to neon sign.
 
@@ -22,11 +18,11 @@ class NeonSign(ab.Classical):
     around, `scene` what is seen of the photo.
     """
 
-    width: Positive = 1.2
-    lines: Positive = 14.0
-    glow: Amount = 1.0
-    scene: Amount = 0.16
-    night: Colour = "#0a0618"
+    width: ab.Positive = 1.2
+    lines: ab.Positive = 14.0
+    glow: ab.Amount = 1.0
+    scene: ab.Amount = 0.16
+    night: ab.Colour = "#0a0618"
 
     def draw(self, photo: Tensor, unit: float) -> dict[str, Tensor]:
         sigma = self.width * unit

@@ -5,17 +5,13 @@ two sizes of brush, lightness in planes, warm lights and cool shadows, and a glo
 of the picture and of a little noise are the height of the paint, lit from the upper left.
 """
 
-from dataclasses import dataclass
-
 import kornia
 import torch
 from torch import Tensor
 
 from distill_drawings import abstraction as ab
-from distill_drawings.abstraction import Amount, Positive
 
 
-@dataclass(eq=False, repr=False)
 class OilPainting(ab.Classical):
     """Photo to oil painting.
 
@@ -23,13 +19,13 @@ class OilPainting(ab.Classical):
     in units of Lab. `bristles` is noise, which a student does not learn; `gloss` lights it.
     """
 
-    brush: Positive = 11.0
-    detail: Positive = 4.5
-    planes: Positive = 9.0
-    saturation: Amount = 1.35
-    warmth: Amount = 10.0
-    gloss: Amount = 0.6
-    bristles: Amount = 0.8
+    brush: ab.Positive = 11.0
+    detail: ab.Positive = 4.5
+    planes: ab.Positive = 9.0
+    saturation: ab.Amount = 1.35
+    warmth: ab.Amount = 10.0
+    gloss: ab.Amount = 0.6
+    bristles: ab.Amount = 0.8
 
     def draw(self, photo: Tensor, unit: float) -> dict[str, Tensor]:
         paint = ab.paint(photo, self.brush, self.detail, unit)

@@ -5,7 +5,6 @@ changes the density of the graphite. `coloured` keeps the photo's colours.
 """
 
 import math
-from dataclasses import dataclass
 
 import kornia
 import torch
@@ -13,12 +12,10 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from distill_drawings import abstraction as ab
-from distill_drawings.abstraction import Amount, Colour, Positive
 
 DIRECTIONS = 8
 
 
-@dataclass(eq=False, repr=False)
 class PencilDrawing(ab.Classical):
     """Photo to pencil drawing.
 
@@ -26,12 +23,12 @@ class PencilDrawing(ab.Classical):
     `hatching` is noise, which a student does not learn.
     """
 
-    stroke: Positive = 6.0
-    lines: Amount = 2.2
-    tone: Amount = 1.0
-    hatching: Amount = 0.13
+    stroke: ab.Positive = 6.0
+    lines: ab.Amount = 2.2
+    tone: ab.Amount = 1.0
+    hatching: ab.Amount = 0.13
     coloured: bool = False
-    paper: Colour = "#fbfaf6"
+    paper: ab.Colour = "#fbfaf6"
 
     def draw(self, photo: Tensor, unit: float) -> dict[str, Tensor]:
         smooth = ab.flattened(photo, 4 * unit, 0.003)

@@ -6,7 +6,6 @@ is printed by tone.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Annotated
 
 import kornia
@@ -17,10 +16,8 @@ from torch import Tensor
 
 from distill.models.kmeans import means, nearest
 from distill_drawings import abstraction as ab
-from distill_drawings.abstraction import Amount, Colour, Positive
 
 
-@dataclass(eq=False, repr=False)
 class PosterPrint(ab.Classical):
     """Photo to poster.
 
@@ -29,10 +26,10 @@ class PosterPrint(ab.Classical):
     """
 
     colours: Annotated[int, Field(ge=2, le=32)] = 8
-    palette: Sequence[Colour] = ()
-    border: Positive = 1.1
-    local: Amount = 0.7
-    saturation: Amount = 1.6
+    palette: Sequence[ab.Colour] = ()
+    border: ab.Positive = 1.1
+    local: ab.Amount = 0.7
+    saturation: ab.Amount = 1.6
 
     def draw(self, photo: Tensor, unit: float) -> dict[str, Tensor]:
         tangent, anisotropy = ab.flow(ab.structure(ab.blur(photo, unit), 3 * unit))

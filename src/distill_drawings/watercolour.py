@@ -5,17 +5,13 @@ pigment changes its colour C to C − (C − C²)(d − 1); it gathers at the in
 Montesdeoca et al. 2017), in pools of slow noise, and in the grain of the paper.
 """
 
-from dataclasses import dataclass
-
 import kornia
 import torch
 from torch import Tensor
 
 from distill_drawings import abstraction as ab
-from distill_drawings.abstraction import Amount, Colour, Positive
 
 
-@dataclass(eq=False, repr=False)
 class Watercolour(ab.Classical):
     """Photo to watercolour.
 
@@ -23,13 +19,13 @@ class Watercolour(ab.Classical):
     darker a wash ends. `pools` and `grain` are noise, which a student does not learn.
     """
 
-    brush: Positive = 8.0
-    washes: Positive = 5.0
-    edges: Amount = 5.0
-    saturation: Amount = 1.5
-    pools: Amount = 0.12
-    grain: Amount = 0.03
-    paper: Colour = "#fbf8f0"
+    brush: ab.Positive = 8.0
+    washes: ab.Positive = 5.0
+    edges: ab.Amount = 5.0
+    saturation: ab.Amount = 1.5
+    pools: ab.Amount = 0.12
+    grain: ab.Amount = 0.03
+    paper: ab.Colour = "#fbf8f0"
 
     def draw(self, photo: Tensor, unit: float) -> dict[str, Tensor]:
         paint = ab.paint(photo, self.brush, 0.4 * self.brush, unit)

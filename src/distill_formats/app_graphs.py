@@ -11,8 +11,11 @@ from distill.core.errors import DistillError, extra_package, library_errors
 from distill.core.process import silent
 from distill_formats.executorch import ABOUT_METHOD
 
+# Nodes, inputs and outputs, what the file says of itself, and shapes, where it has any.
+Parts = tuple[list[Node], list[list[Tensor]], dict[str, str], dict[str, Shape]]
 
-def _read(path: Path, kind: str, module: str, extra: str, reader: Callable[..., Any]) -> Graph:
+
+def _read(path: Path, kind: str, module: str, extra: str, reader: Callable[..., Parts]) -> Graph:
     """What `reader` finds in a file with a package; what a damaged one makes it raise is a line."""
     if not path.exists():
         raise DistillError(f"{path}: no such file")
@@ -20,7 +23,9 @@ def _read(path: Path, kind: str, module: str, extra: str, reader: Callable[..., 
     files = [each for each in (path, *path.rglob("*")) if each.is_file()]
     size = sum(each.stat().st_size for each in files)
     with library_errors(f"{path}: not a readable {kind}"):
-        return Graph(path, size, (), 0, **reader(path, package), constants={})
+        nodes, sides, about, shapes = reader(path, package)
+        inputs, outputs = map(tuple, sides)
+        return Graph(path, size, (), 0, tuple(nodes), inputs, outputs, {}, shapes, about)
 
 
 def read_tflite(path: Path) -> Graph:
@@ -45,7 +50,7 @@ def read_pte(path: Path) -> Graph:
         )
 
 
-def _tflite(path: Path, schema: Any) -> dict[str, Any]:
+def _tflite(path: Path, schema: Any) -> Parts:
     content = path.read_bytes()
     if content[4:8] != b"TFL3":
         raise ValueError("no TFL3 at its beginning")
@@ -71,10 +76,10 @@ def _tflite(path: Path, schema: Any) -> dict[str, Any]:
         for e in (graph.inputs, graph.outputs)
     ]
     about = {(entry.name or b"").decode(): "" for entry in model.metadata or []}
-    return _parts(nodes, interfaces, about) | {"shapes": shapes}
+    return nodes, interfaces, about, shapes
 
 
-def _core_ml(path: Path, ct: Any) -> dict[str, Any]:
+def _core_ml(path: Path, ct: Any) -> Parts:
     spec = ct.models.MLModel(str(path), skip_model_load=True).get_spec()
     nodes = []
     for function in spec.mlProgram.functions.values():
@@ -85,10 +90,10 @@ def _core_ml(path: Path, ct: Any) -> dict[str, Any]:
             nodes.append(Node(outputs[0], operation.type, "", tuple(inputs), outputs, {}))
     sides = [[*map(_end, e)] for e in (spec.description.input, spec.description.output)]
     about = {"kind": spec.WhichOneof("Type"), "version": str(spec.specificationVersion)}
-    return _parts(nodes, sides, about)
+    return nodes, sides, about, {}
 
 
-def _pte(path: Path, package: Any) -> dict[str, Any]:
+def _pte(path: Path, package: Any) -> Parts:
     content = path.read_bytes()
     if content[4:8] != b"ET12":  # the schema of ExecuTorch 1.5.1
         raise ValueError("no ET12 at its beginning, which ExecuTorch writes and reads")
@@ -110,14 +115,7 @@ def _pte(path: Path, package: Any) -> dict[str, Any]:
         for name, numbers in (("photo", forward.inputs), ("stylized", forward.outputs))
     ]
     facts = json.loads(about.values[about.outputs[0]].val.string_val) if about else {}
-    return _parts(nodes, sides, facts)
-
-
-def _parts(nodes: list[Node], sides: list[list[Tensor]], about: dict[str, str]) -> dict[str, Any]:
-    inputs, outputs = map(tuple, sides)
-    return {
-        "nodes": tuple(nodes), "inputs": inputs, "outputs": outputs, "shapes": {}, "about": about
-    }  # fmt: skip
+    return nodes, sides, facts, {}
 
 
 def _tensor(name: str, shape: Shape, note: str = "") -> Tensor:

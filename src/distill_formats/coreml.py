@@ -47,14 +47,10 @@ class CoreML(ConvertedFormat):
 
     def pictures(self, exporter: OnnxExporter, channels: int) -> list[bool]:
         """Whether its input and its output are pictures; else arrays."""
-        input_form = exporter.input or self.default_form
-        pictures = [
-            input_form.startswith("uint8"),
-            (exporter.output or input_form).startswith("uint8"),
-        ]
-        if exporter.batch > 1 and any(pictures):
+        of_input, of_output = (each.kind == "uint8" for each in super().forms(exporter))
+        if exporter.batch > 1 and (of_input or of_output):
             raise DistillError(f"{self.name}: a picture is one; exporter.input=float_nchw for more")
-        return [pictures[0], pictures[1] and channels == 3]
+        return [of_input, of_output and channels == 3]
 
     def about(self, exporter: OnnxExporter, channels: int) -> dict[str, Any]:
         about = super().about(exporter, channels)

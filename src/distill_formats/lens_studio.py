@@ -110,17 +110,9 @@ def pooled_by_convolutions(model: onnx.ModelProto) -> None:
             into = node.output[0] if sides == [1, 1] else f"{node.output[0]}/{len(steps)}"
             weight = np.full((channels, 1, *kernels), 1 / (kernels[0] * kernels[1]), np.float32)
             model.graph.initializer.append(numpy_helper.from_array(weight, f"{into}/weight"))
-            steps.append(
-                onnx.helper.make_node(
-                    "Conv",
-                    [source, f"{into}/weight"],
-                    [into],
-                    f"{into}/Conv",
-                    group=channels,
-                    kernel_shape=kernels,
-                    strides=kernels,
-                )
-            )
+            how: Any = {"group": channels, "kernel_shape": kernels, "strides": kernels}
+            inputs = [source, f"{into}/weight"]
+            steps.append(onnx.helper.make_node("Conv", inputs, [into], f"{into}/Conv", **how))
             source = into
         model.graph.node.remove(node)
         for step in reversed(steps):

@@ -7,6 +7,7 @@ Arjovsky et al. 2017 with clipped weights or the gradient penalty of Gulrajani e
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Literal, NamedTuple, get_args
 
 import torch
@@ -18,6 +19,7 @@ from distill.core.errors import DistillError
 Kind = Literal["bce", "lsgan", "wasserstein"]
 
 
+@dataclass(frozen=True, eq=False)
 class Adversary:
     """The losses of a generator and a discriminator of patches, and their regularisation.
 
@@ -32,25 +34,39 @@ class Adversary:
     Raises DistillError where these do not go together.
     """
 
-    def __init__(
-        self,
-        kind: Kind = "bce",
-        real: Sequence[float] = (0.8, 1.0),
-        fake: Sequence[float] = (0.0, 0.0),
-        noise: float = 0.0,
-        noise_epochs: float = 100.0,
-        share: float = 0.5,
-        penalty: float = 0.0,
-        clip: float | None = None,
-    ) -> None:
-        _check(kind, real, fake, penalty, clip)
+    kind: Kind = "bce"
+    real: Sequence[float] = (0.8, 1.0)
+    fake: Sequence[float] = (0.0, 0.0)
+    noise: float = 0.0
+    noise_epochs: float = 100.0
+    share: float = 0.5
+    penalty: float = 0.0
+    clip: float | None = None
+
+    def __post_init__(self) -> None:
+        kind, noise, noise_epochs = self.kind, self.noise, self.noise_epochs
+        for name, labels in (("real", self.real), ("fake", self.fake)):
+            if len(labels) != 2 or labels[0] > labels[1]:
+                raise DistillError(
+                    f"adversarial.{name}={list(labels)}: want two values, [LOW,HIGH]"
+                )
+        if kind not in get_args(Kind):
+            raise DistillError(f"adversarial.kind={kind}: choose from {', '.join(get_args(Kind))}")
+        bounds = (self.penalty > 0) + (self.clip is not None)
+        if kind == "wasserstein" and bounds != 1:
+            raise DistillError(
+                "adversarial.kind=wasserstein: a critic needs one bound, adversarial.penalty=10 or "
+                "adversarial.clip=0.01"
+            )
+        if kind != "wasserstein" and bounds:
+            raise DistillError(
+                f"adversarial.kind={kind}: penalty and clip bound a critic; for them take "
+                "adversarial=wasserstein"
+            )
         if not (0 <= noise < float("inf") and noise_epochs > 0):  # nan too
             raise DistillError(
                 f"adversarial.noise={noise} noise_epochs={noise_epochs}: want 0 or more, above 0"
             )
-        self.kind, self.real, self.fake = kind, tuple(real), tuple(fake)
-        self.noise, self.noise_epochs = noise, noise_epochs
-        self.share, self.penalty, self.clip = share, penalty, clip
 
     def discriminator_loss(
         self, discriminator: nn.Module, real: Tensor, fake: Tensor
@@ -126,24 +142,3 @@ def distance(output: Tensor, target: Tensor) -> Tensor:
     Both are (N, C, H, W) in [0, 1]; the value is in [0, 2].
     """
     return 2 * F.l1_loss(output, target)
-
-
-def _check(
-    kind: str, real: Sequence[float], fake: Sequence[float], penalty: float, clip: float | None
-) -> None:
-    for name, labels in (("real", real), ("fake", fake)):
-        if len(labels) != 2 or labels[0] > labels[1]:
-            raise DistillError(f"adversarial.{name}={list(labels)}: want two values, [LOW,HIGH]")
-    if kind not in get_args(Kind):
-        raise DistillError(f"adversarial.kind={kind}: choose from {', '.join(get_args(Kind))}")
-    bounded = (penalty > 0) + (clip is not None)
-    if kind == "wasserstein" and bounded != 1:
-        raise DistillError(
-            "adversarial.kind=wasserstein: a critic needs one bound, adversarial.penalty=10 or "
-            "adversarial.clip=0.01"
-        )
-    if kind != "wasserstein" and bounded:
-        raise DistillError(
-            f"adversarial.kind={kind}: penalty and clip bound a critic; for them take "
-            "adversarial=wasserstein"
-        )

@@ -23,8 +23,6 @@ class CycleGAN(AdversarialModule):
     `AdversarialModule`.
     """
 
-    monitor = None
-
     def __init__(
         self,
         a_to_b: nn.Module,
@@ -44,14 +42,7 @@ class CycleGAN(AdversarialModule):
         self.pool_a, self.pool_b = ImagePool(pool), ImagePool(pool)
         self.cycle, self.identity = cycle, identity
         self.phases, self.phase_distance = phases, Phases()
-
-    @property
-    def generators(self) -> list[nn.Module]:
-        return [self.a_to_b, self.b_to_a]
-
-    @property
-    def discriminators(self) -> list[nn.Module]:
-        return [self.judge_a, self.judge_b]
+        self.generators, self.discriminators = [a_to_b, b_to_a], [judge_a, judge_b]
 
     def forward(self, a: Tensor) -> Tensor:
         return self.a_to_b(a)
@@ -149,8 +140,7 @@ class ImagePool(nn.Module):
     def _one(self, fake: Tensor) -> Tensor:
         held = len(self.pictures)
         if held < self.size:
-            rows = [self.pictures.to(fake)] if held else []
-            self.pictures = torch.cat([*rows, fake[None]])
+            self.pictures = torch.cat([self.pictures.to(fake), fake[None]])
             return fake
         if torch.rand(()) < 0.5:
             return fake

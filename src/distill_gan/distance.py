@@ -96,9 +96,6 @@ class Distance(pl.Callback):
                 "distance=none"
             )
 
-    def on_validation_epoch_start(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:
-        self._begin()
-
     def _begin(self) -> None:
         self._parts: dict[str, list[Features]] = {}
         self._seen: set[tuple[str, bytes]] = set()

@@ -26,7 +26,8 @@ class AdversarialModule(pl.LightningModule):
     """
 
     progress = ("train/generator", "train/discriminator", "val/frechet")  # beside the progress
-    monitor: str | None  # what says which checkpoint is the best: smaller is better
+    generators: list[nn.Module]  # the networks that the first optimiser trains
+    discriminators: list[nn.Module]  # and those that the second one does
 
     def __init__(
         self,
@@ -43,16 +44,6 @@ class AdversarialModule(pl.LightningModule):
         self.make_optimizer, self.make_schedule, self.lr = make_optimizer, make_schedule, lr
         self.clip, self.seed = clip, seed
         self._noise = 0.0  # standard deviation of this step's instance noise
-
-    @property
-    def generators(self) -> list[nn.Module]:
-        """The networks that the first optimiser trains."""
-        raise NotImplementedError
-
-    @property
-    def discriminators(self) -> list[nn.Module]:
-        """The networks that the second optimiser trains."""
-        raise NotImplementedError
 
     def configure_optimizers(self) -> Any:
         """The generators' optimiser and the discriminators', each with its schedule."""

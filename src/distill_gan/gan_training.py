@@ -10,6 +10,7 @@ import torch
 from torch import nn
 from torch.optim.lr_scheduler import ReduceLROnPlateau
 
+from distill.config.registry import recipe_named
 from distill.core import nodes
 from distill.core.errors import DistillError, counted
 from distill.core.files import home_path
@@ -57,8 +58,9 @@ def train(
             f"recipe={settings.recipe} take schedule=linear, cosine or constant"
         )
     distance = measured_distance(settings, pictures)
-    # A target says more than a distance of a few pictures, which is all there is without one.
-    monitor = adversarial.monitor or (distance.monitor if distance else None)
+    monitor: str | None = recipe_named(settings.recipe).monitor
+    if monitor == Distance.monitor and distance is None:
+        monitor = None
     if settings.trainer.patience and not monitor:
         raise DistillError(
             f"trainer.patience={settings.trainer.patience}: there is nothing to monitor with "

@@ -35,9 +35,7 @@ def held_out_pairs(network: nn.Module, trained: Pix2PixTrain, settings: EvalFid)
     sides = find_pairs(root, None, d.val_fraction, d.split_seed, d.test_fraction)
     side = scored_side(sides)
     others = are_others(settings.photos, trained.data.root or "")
-    seen = SeenPictures([], "")
-    if others:
-        seen = seen_by_pairs(trained.data)
+    seen = seen_by_pairs(trained.data) if others else SeenPictures([], "")
     by_name = {pair.name: Photo(pair.photo, pair.name) for pair in sides[side]}
     names, notes = excluded(seen, by_name, settings.photos)
     pairs = [pair for pair in sides[side] if pair.name not in names]

@@ -30,8 +30,6 @@ class Pix2Pix(AdversarialModule):
     difference counts too. `shared` are the arguments of `AdversarialModule`.
     """
 
-    monitor = "val/l1"
-
     def __init__(
         self,
         generator: nn.Module,
@@ -52,14 +50,8 @@ class Pix2Pix(AdversarialModule):
         self.phases, self.phase_distance = phases, Phases()
         self.strict_loading = False  # no checkpoint holds the frozen VGG
         self.parts, self.part_discriminators = parts, nn.ModuleList(part_discriminators)
-
-    @property
-    def generators(self) -> list[nn.Module]:
-        return [self.generator]
-
-    @property
-    def discriminators(self) -> list[nn.Module]:
-        return [self.discriminator, *self.part_discriminators]
+        self.generators = [self.generator]
+        self.discriminators = [discriminator, *part_discriminators]
 
     def state_dict(self, *args: Any, **kwargs: Any) -> dict[str, Any]:  # type: ignore[override]
         state = super().state_dict(*args, **kwargs)
@@ -83,10 +75,8 @@ class Pix2Pix(AdversarialModule):
                 self.adversary.clip_weights(discriminator)
 
         with self.update(of_generator) as step:
-            logits = [discriminator(fake_view) for discriminator, _, fake_view in views]
-            adversarial = torch.stack(
-                [self.adversary.generator_loss(each) for each in logits]
-            ).sum()
+            fooled = [self.adversary.generator_loss(each(view)) for each, _, view in views]
+            adversarial = torch.stack(fooled).sum()
             pairs = zip(self.views(output), self.views(target), strict=True)
             whole, *parts = [distance(*pair) for pair in pairs]
             loss = adversarial + self.l1 * (whole + sum(parts))
@@ -129,10 +119,10 @@ class Pix2Pix(AdversarialModule):
 
 
 def pix2pix_module(settings: Pix2PixTrain) -> Pix2Pix:
-    # First: in the other order a seed would give the networks of earlier runs other weights.
-    discriminator = gan_training.discriminator(settings.discriminator, 3 + settings.channels)
-    generator = gan_training.generator(settings)
     channels = 3 + settings.channels
+    # First: in the other order a seed would give the networks of earlier runs other weights.
+    discriminator = gan_training.discriminator(settings.discriminator, channels)
+    generator = gan_training.generator(settings)
     parts = [gan_training.discriminator(settings.discriminator, channels) for _ in settings.parts]
     features = None
     if settings.features:

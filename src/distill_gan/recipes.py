@@ -52,7 +52,7 @@ class Pix2PixRecipe(GanRecipe):
     name = "pix2pix"
     settings = Pix2PixTrain
     networks: ClassVar[Mapping[Direction, str]] = {"AtoB": "generator"}
-    monitor = "val/l1"
+    monitor = "val/l1"  # a target says more than a distance of a few pictures
     learns_from = "pairs"
     half_precision = True
 

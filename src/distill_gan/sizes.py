@@ -40,8 +40,7 @@ def report_sizes(subject: Subject, folder: Path, written: bool = True) -> None:
     Console().print(table)
     print("MB: 4, 2 or 1 byte for each trained value, in millions; file: what was written.")
     path = folder / REPORT
-    report = json.loads(path.read_text()) | {"sizes": rows}
-    write_json(path, report)
+    write_json(path, json.loads(path.read_text()) | {"sizes": rows})
 
 
 def sizes(subject: Subject, folder: Path | None) -> Iterator[dict[str, Any]]:

@@ -22,12 +22,11 @@ from distill.data.photo_table import PHOTOS
 from distill.data.takedown import note_published, set_with_takedown
 from distill.data.terms import kept_terms
 from distill_hub import transfer
-from distill_hub.transfer import Remote
 
 LAST = (MANIFEST, SUMS)  # a set without them is none yet
 
 
-def push_set(root: Path, place: Remote, replace: bool, accept: str | None = None) -> None:
+def push_set(root: Path, place: transfer.Remote, replace: bool, accept: str | None = None) -> None:
     """Publish the set at `root`. Raises DistillError where it is not whole, has no card, or holds
     pictures that were taken down, unless it is published for the reason `accept`."""
     form = form_at(root)
@@ -82,7 +81,7 @@ def _documents(root: Path, scratch: Path, form: SetFormat, accept: str | None) -
     return files
 
 
-def pull_set(place: Remote, root: Path, replace: bool) -> None:
+def pull_set(place: transfer.Remote, root: Path, replace: bool) -> None:
     """Fetch a published set into `root`, or what is missing there, every file checked."""
     if (there := place.files([SUMS]).get(SUMS)) is None:
         raise DistillError(

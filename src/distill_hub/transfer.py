@@ -12,7 +12,7 @@ import shutil
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import partial
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Any, Literal
 
@@ -77,29 +77,23 @@ class HubRemote:
             from huggingface_hub import HfApi
         self.name, self.kind, self.revision, self.private = name, kind, revision, private
         self.api: Any = HfApi()
-        self._commit: str | None = None
 
     def files(self, names: Collection[str]) -> dict[str, RemoteFile]:
         def same(there: Any, path: Path) -> bool:  # large files have a hash of their own
             large = getattr(there, "lfs", None)
             return sha256(path) == large.sha256 if large else git_blob_id(path) == there.blob_id
 
-        with self._problems():
-            if not self.api.repo_exists(self.name, repo_type=self.kind):
-                return {}
-            tree = self.api.list_repo_tree(
-                self.name, recursive=True, revision=self._at(), repo_type=self.kind
-            )
+        if not self._ask(self.api.repo_exists):
+            return {}
+        with self._problems():  # it asks for more while it is walked through
+            tree = self._ask(self.api.list_repo_tree, recursive=True, revision=self._commit)
             there = {each.path: each for each in tree if hasattr(each, "blob_id")}
         return {n: RemoteFile(there[n].size, partial(same, there[n])) for n in there.keys() & names}
 
     def put(self, files: Mapping[str, Path], message: str) -> None:
         from huggingface_hub import CommitOperationAdd
 
-        with self._problems():
-            self.api.create_repo(
-                self.name, repo_type=self.kind, private=self.private, exist_ok=True
-            )
+        self._ask(self.api.create_repo, private=self.private, exist_ok=True)
         self._write([CommitOperationAdd(name, str(path)) for name, path in files.items()], message)
 
     def remove(self, names: Collection[str]) -> None:
@@ -109,30 +103,20 @@ class HubRemote:
         self._write([CommitOperationDelete(name) for name in names], "left out")
 
     def _write(self, operations: list[Any], message: str) -> None:
-        with self._problems():
-            self.api.create_commit(
-                self.name,
-                operations=operations,
-                commit_message=message,
-                repo_type=self.kind,
-                revision=self.revision,
-            )
+        how = {"operations": operations, "commit_message": message}
+        self._ask(self.api.create_commit, revision=self.revision, **how)
 
     def fetch(self, paths: Collection[str], into: Path) -> None:
-        with self._problems():
-            self.api.snapshot_download(
-                self.name,
-                repo_type=self.kind,
-                revision=self._at(),
-                allow_patterns=[glob.escape(path) for path in paths],
-                local_dir=into,
-            )
+        how = {"allow_patterns": [*map(glob.escape, paths)], "local_dir": into}
+        self._ask(self.api.snapshot_download, revision=self._commit, **how)
 
-    def _at(self) -> str:
-        if self._commit is None:
-            info = self.api.repo_info(self.name, revision=self.revision, repo_type=self.kind)
-            self._commit = str(info.sha)
-        return self._commit
+    @cached_property
+    def _commit(self) -> str:
+        return str(self._ask(self.api.repo_info, revision=self.revision).sha)
+
+    def _ask(self, method: Callable[..., Any], **how: Any) -> Any:
+        with self._problems():
+            return method(self.name, repo_type=self.kind, **how)
 
     @contextmanager
     def _problems(self) -> Iterator[None]:

@@ -79,8 +79,7 @@ def context(names: list[str]) -> ssl.SSLContext:
     other names, or that others could read is replaced.
     """
     path = cache_folder() / CERTIFICATE
-    previous = _cached_context(path, names)
-    if previous:
+    if previous := _cached_context(path, names):
         return previous
     both = b"".join(certificate(names))
     with suppress(OSError):  # a cache that cannot be written is no reason to end

@@ -18,7 +18,6 @@ from distill.core import onnx_files
 from distill.core.arrays import over_white, to_array, to_picture
 from distill.core.errors import DistillError
 from distill.core.files import home_path, real_path, room_in, scratch_folder
-from distill.core.onnx_files import note
 from distill.core.terms import NOTE, TAKEN_DOWN, Terms
 from distill.models import zoo
 from distill.runs import run_folder
@@ -62,8 +61,8 @@ def choose_students(settings: Lens) -> list[PageStudent]:
     students += [_open(item, "sketch", settings) for item in sketches]
     if settings.run is not None:
         best = run_folder.run_named(settings.run, settings.runs).checkpoint("best")
-        name, network = Path(settings.run).name, open_student(best)
-        students.insert(0, PageStudent(name, "photo", network, _terms(network, best, settings)))
+        network = open_student(best)
+        students.insert(0, _of_file(Path(settings.run).name, "photo", network, best, settings))
     if not students:
         raise DistillError("students=[]: no student for the page; name one, or leave it out")
     names = [each.name for each in students]
@@ -86,24 +85,25 @@ def _open(item: str, kind: Literal["photo", "sketch"], settings: Lens) -> PageSt
                 f"{path}: has a second input, and the page gives the photo alone; export it again "
                 "without exporter.profile"
             )
-        return PageStudent(path.stem, kind, network, _terms(network, path, settings))
+        return _of_file(path.stem, kind, network, path, settings)
     shipped = zoo.shipped()
     if item not in shipped:
         raise DistillError(
             f"students={item}: no such student in this package (there are: "
             f"{', '.join(shipped) or 'none'}) and no .onnx, .ckpt or .safetensors file"
         )
-    network = open_student(shipped[item])
-    return PageStudent(item, kind, network, _terms(network, shipped[item], settings))
+    return _of_file(item, kind, open_student(shipped[item]), shipped[item], settings)
 
 
-def _terms(network: OnnxStudent, path: Path, settings: Lens) -> Terms:
-    """The terms that a file is under, of which the page's copy keeps a record. Raises DistillError
-    where pictures were taken down since."""
+def _of_file(
+    name: str, kind: Literal["photo", "sketch"], network: OnnxStudent, path: Path, settings: Lens
+) -> PageStudent:
+    """With the terms that the file is under, of which the page's copy keeps a record. Raises
+    DistillError where pictures were taken down since."""
     terms = terms_of_student(network, path).published(str(path), settings.takedown.accept)
     if any(each.of.endswith(TAKEN_DOWN) for each in terms.chain):
-        note(network.model, NOTE, terms.json())
-    return terms
+        onnx_files.note(network.model, NOTE, terms.json())
+    return PageStudent(name, kind, network, terms)
 
 
 MANIFEST = "manifest.json"

@@ -99,11 +99,10 @@ def _npm(npm: str, *arguments: str) -> None:
         lines = (process.stderr + process.stdout).splitlines()
         if any("ENOSPC" in line for line in lines):
             raise DistillError(f"npm {arguments[0]} in {SOURCES}: no space left; {AGAIN}")
-        wrong = (
-            [line.strip() for line in lines if "error" in line.lower()] or lines or ["no reason"]
-        )
+        wrong = [line.strip() for line in lines if "error" in line.lower()]
+        reason = next(iter(wrong or lines), "no reason")
         raise DistillError(
-            f"npm {arguments[0]} in {SOURCES}: {wrong[0]}; "
+            f"npm {arguments[0]} in {SOURCES}: {reason}; "
             f"`cd {SOURCES} && npm {' '.join(arguments[:2])}` says more"
         )
 

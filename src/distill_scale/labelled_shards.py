@@ -40,6 +40,7 @@ from distill.prepare.pair_maker import Names, PairJob, PairMaker, PairStore, Pic
 from distill.prepare.teacher_pass import TeacherPass
 from distill_scale.packed.pair_record import CodecName, codec_named, decode_pair
 from distill_scale.packed.shard_index import (
+    Shard,
     ShardRow,
     part_path,
     read_part,
@@ -51,7 +52,6 @@ from distill_scale.packed.shard_manifest import (
     ShardManifest,
     manifest_to_continue,
     shard_manifest_at,
-    write_shard_manifest,
 )
 from distill_scale.packed.shard_writer import ShardWriter, deal_out, write_set
 from distill_scale.settings import ShardFormat
@@ -92,20 +92,13 @@ def label(source: Shards, teacher: Teacher | None) -> Address:
     return root
 
 
-@dataclass(frozen=True)
-class ShardLease:
-    """One shard to label: pairs of one side and one folder, with their rows of photos.tsv.
+@dataclass(frozen=True, kw_only=True)
+class ShardLease(Shard):
+    """One shard to label: its pairs with their rows of photos.tsv. `plan` is the hash of what
+    decides its pictures."""
 
-    They are squares, or `whole` pictures. `plan` is the hash of what decides its pictures.
-    """
-
-    shard: str
-    side: Side
-    folder: str
-    plan: str
     jobs: tuple[PairJob, ...]
     rows: tuple[PhotoRow, ...]
-    whole: bool = False
 
 
 def deal(
@@ -151,19 +144,15 @@ class ShardLabeller:
 
     def __call__(self, lease: ShardLease) -> ShardRow:
         """Label and publish a shard, and its part of the index; gives its report."""
-        there = whole_shard(self.root, lease.shard)
-        if there is not None:
+        if there := whole_shard(self.root, lease.shard):
             return there
         codec = codec_named(self.codec)
-        writer = ShardWriter(
-            lease.shard, lease.side, lease.folder, codec, lease.plan, self.maker.device_name,
-            lease.whole,
-        )  # fmt: skip
+        writer = ShardWriter(replace(lease, device=self.maker.device_name), codec)
         rows = dict(zip((job.name for job in lease.jobs), lease.rows, strict=True))
 
         def keep(jobs: Sequence[PairJob], pairs: Iterable[Pictures]) -> None:
             for job, (photo, target, *_) in zip(jobs, pairs, strict=True):
-                if target.mode == "RGBA" and not codec.transparent:
+                if target.mode == "RGBA" and not codec.lossless:
                     raise DistillError(
                         f"shard.codec={self.codec}: does not keep the transparency of this "
                         "teacher's output; choose another codec"
@@ -256,14 +245,12 @@ class ShardStore(PairStore):
     def obsolete(self, unwanted: set[str]) -> list[tuple[ShardRow, set[str]]]:
         """The shards that hold one of these pairs, with the names of those that stay: from now on
         they are no more among the `rows`, nor the unwanted pairs among the `pairs`."""
-        gone = {
-            key: shard
-            for key, shard in self._shard.items()
-            if unwanted and photo_table.pair_of(key[1]) in unwanted
-        }
-        for key in gone:
-            del self._shard[key]
-        kept = {shard: set[str]() for shard in sorted({*gone.values()})}
+        if not unwanted:
+            return []
+        before, pair_of = self._shard, photo_table.pair_of
+        self._shard = {key: of for key, of in before.items() if pair_of(key[1]) not in unwanted}
+        touched = {before[key] for key in before.keys() - self._shard.keys()}
+        kept = {shard: set[str]() for shard in sorted(touched)}
         for (_, name), shard in self._shard.items():
             if shard in kept:
                 kept[shard].add(name)
@@ -278,12 +265,10 @@ class ShardStore(PairStore):
 
     def publish(self, manifest: Manifest, counts: Mapping[str, int] | None) -> None:
         """Without counts training does not begin."""
-        manifest_of_shards = ShardManifest(
-            self.form.codec, self.form.pairs, self.folders, manifest.plain()
-        )
         self.metadata.publish()
+        codec, per_shard = self.form.codec, self.form.pairs
         sides = None if counts is None else {side: counts[side] for side in SIDES}
-        write_shard_manifest(self.root, manifest_of_shards, sides)
+        ShardManifest(codec, per_shard, self.folders, manifest.plain(), sides).write(self.root)
 
     def contents(self, obsolete: Sequence[tuple[ShardRow, set[str]]]) -> list[str]:
         return []
@@ -296,9 +281,7 @@ class ShardStore(PairStore):
             plan = _plan(manifest, self.form.codec, old.side, [row.name for row in kept])
             shard = f"{old.side}-{plan[:16]}"
             if kept and not (whole := whole_shard(self.root, shard)):
-                writer = ShardWriter(
-                    shard, old.side, old.folder, self.codec, plan, old.device, old.whole
-                )
+                writer = ShardWriter(replace(old, shard=shard, plan=plan), self.codec)
                 for row in kept:
                     writer.add_copy(row, content[row.offset : row.offset + row.size])
                 whole = writer.publish(self.root, old.skipped)
@@ -311,14 +294,13 @@ class ShardStore(PairStore):
     def make(
         self, jobs: Sequence[PairJob], maker: PairMaker, rows: Mapping[str, PhotoRow]
     ) -> dict[str, str]:
-        unread = dict[str, str]()  # by `repr` of the key
         leases = deal(jobs, rows, self.labeller.maker.manifest, self.form.codec, self.form.pairs)
         with bar(len(jobs), "pair", "labelling") as progress:
             for lease, row in self.engine.run(self.labeller, leases, self.labeller.maker.device):
                 self.add(row)
-                unread |= row.skipped
                 progress.update(len(lease.jobs))
         write_set(self.root, [row for _, row in sorted(self.rows.items())])
+        unread = self.skipped  # by `repr` of the key
         return {key: unread[repr(key)] for key in {j.photo.key for j in jobs if not self.has(j)}}
 
     def devices(self, *more: str) -> list[str] | None:

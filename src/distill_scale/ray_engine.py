@@ -42,10 +42,7 @@ class LeaseWorker:
         """Nothing; a call that returns shows that the worker has started."""
 
     def carry_out(self, lease: Any) -> Any:
-        try:
-            return self.worker(lease)
-        except (DistillError, OSError) as error:  # raised, Ray would wrap it into its traceback
-            return error
+        return _call(self.worker, lease)
 
 
 class RayEngine(Engine):
@@ -120,21 +117,24 @@ class RayEngine(Engine):
             done, _ = self.ray.wait([running[0]], timeout=LOOK)
             if done:
                 patience = Patience(self.wait, "")
-                yield self._result(running.popleft())
+                result, lost = self.result(running.popleft())
+                if lost:
+                    raise DistillError(f"engine=ray: {lost}; run it again to resume")
+                yield result
             elif not room:
                 patience.check(room)
 
-    def _result(self, ref: Any) -> Any:
+    def result(self, ref: Any) -> tuple[Any, str]:
+        """What a call gave, and why that was lost, if it was; what it raised is raised here."""
         try:
             result = self.ray.get(ref)
         except self.ray.exceptions.RayTaskError:
             raise  # an error of ours, with its traceback
         except self.ray.exceptions.RayError as error:
-            why = reason_of(error, 200)
-            raise DistillError(f"engine=ray: {why}; run it again to resume") from error
-        if isinstance(result, DistillError):
+            return None, reason_of(error, 300)
+        if isinstance(result, Exception):
             raise result
-        return result
+        return result, ""
 
     def run(
         self, worker: Callable[[Lease], Result], leases: Sequence[Lease], device: str
@@ -225,15 +225,10 @@ class Crew:
                     self._started(ref, leases)
                     continue
                 actor, number = self.busy.pop(ref)
-                try:
-                    result = self.ray.get(ref)
-                except self.ray.exceptions.RayTaskError:
-                    raise  # an error of ours, with its traceback
-                except self.ray.exceptions.RayError as error:
-                    self._lose(actor, number, error)
+                result, lost = self.engine.result(ref)
+                if lost:
+                    self._lose(actor, number, lost)
                     continue
-                if isinstance(result, Exception):
-                    raise result
                 self.done += 1
                 self._employ(actor, leases)
                 yield leases[number], result
@@ -284,11 +279,10 @@ class Crew:
         else:
             self._kill(actor)
 
-    def _lose(self, actor: Any, number: int, error: Exception) -> None:
+    def _lose(self, actor: Any, number: int, why: str) -> None:
         self._kill(actor)  # it may be there still, out of reach
         self.waiting.appendleft(number)
         self.lost[number] += 1
-        why = reason_of(error, 300)
         if self.lost[number] == LOSSES:
             raise DistillError(
                 f"engine=ray: {LOSSES} workers were lost over one shard, the last: {why}; where "
@@ -309,8 +303,8 @@ def _reach(address: str) -> None:
     socket.create_connection((host.strip("[]"), int(port)), timeout=REACH).close()
 
 
-def _call(fn: Callable[[Part], Result], part: Part) -> Result | DistillError:
+def _call(fn: Callable[[Part], Result], part: Part) -> Result | DistillError | OSError:
     try:
         return fn(part)
-    except DistillError as error:  # raised, Ray would wrap it into its traceback
+    except (DistillError, OSError) as error:  # raised, Ray would wrap it into its traceback
         return error

@@ -1,7 +1,9 @@
 """What a search found: the best trial or the Pareto front as table, picture and commands."""
 
 from collections.abc import Sequence
+from operator import itemgetter
 from pathlib import Path
+from typing import Any
 
 from optuna.trial import FrozenTrial, TrialState
 from rich.box import SIMPLE_HEAD
@@ -55,17 +57,16 @@ def report(trials: Trials, probe: Job) -> None:
         more.append(columns | {"front": "yes" if trial in best else ""})
     summary.write(trials.folder, jobs, outcomes, more)
     failed = [trial for trial in runs if trial.state == TrialState.FAIL]
-    if not complete:
-        if failed:
-            raise DistillError(
-                f"{trials.folder}: no trial came to its end; the first that failed: "
-                f"{failed[0].user_attrs.get(REASON, 'no reason given')}"
-            )
-        return
+    if failed and not complete:
+        raise DistillError(
+            f"{trials.folder}: no trial came to its end; the first that failed: "
+            f"{failed[0].user_attrs.get(REASON, 'no reason given')}"
+        )
     if failed:
         print(f"trials that failed: {len(failed)} of {len(runs)}; summary.md says why")
-    plot(complete, best, names, trials.folder / "front.png")
-    show(best, trials)
+    if complete:
+        plot(complete, best, names, trials.folder / "front.png")
+        show(best, trials)
 
 
 def front(complete: Sequence[FrozenTrial], names: Sequence[str]) -> list[FrozenTrial]:
@@ -92,29 +93,21 @@ def plot(
     """The first objective over each other one, the front joined; of one, over the trials."""
     from matplotlib.figure import Figure
 
-    labels = [UNITS.get(name, name) for name in names]
-    over = range(1, len(names)) if len(names) > 1 else [-1]
+    labels = ["trial", *(UNITS.get(name, name) for name in names)]
+    over = range(2, len(labels)) if len(names) > 1 else [0]
     figure = Figure(figsize=(6 * len(over), 4.8), layout="constrained")
-
-    def along(trial: FrozenTrial, index: int) -> float:
-        return trial.number + 1 if index < 0 else trial.values[index]
-
-    for axes, index in zip(figure.subplots(1, len(over), squeeze=False)[0], over, strict=True):
-        axes.set(xlabel="trial" if index < 0 else labels[index], ylabel=labels[0])
+    rest = [[t.number + 1, *t.values] for t in complete if t not in best]
+    shown = {t.user_attrs[RUN]: [t.number + 1, *t.values] for t in best}
+    beside: Any = {"xytext": (4, 4), "textcoords": "offset points", "fontsize": 8}
+    for axes, x in zip(figure.subplots(1, len(over), squeeze=False)[0], over, strict=True):
+        axes.set(xlabel=labels[x], ylabel=labels[1])
         axes.grid(alpha=0.3)
-        rest = [trial for trial in complete if trial not in best]
-        axes.scatter([along(t, index) for t in rest], [t.values[0] for t in rest], color="grey")
-        ordered = sorted(best, key=lambda trial: along(trial, index))
+        axes.scatter([each[x] for each in rest], [each[1] for each in rest], color="grey")
+        ordered = sorted(shown.values(), key=itemgetter(x))
         style = "o-" if len(names) == 2 else "o"  # of three objectives it is no line
-        axes.plot([along(t, index) for t in ordered], [t.values[0] for t in ordered], style)
-        for trial in ordered:
-            axes.annotate(
-                trial.user_attrs[RUN],
-                (along(trial, index), trial.values[0]),
-                xytext=(4, 4),
-                textcoords="offset points",
-                fontsize=8,
-            )
+        axes.plot([each[x] for each in ordered], [each[1] for each in ordered], style)
+        for run, each in shown.items():
+            axes.annotate(run, (each[x], each[1]), **beside)
     with atomic_write(path) as temporary:
         figure.savefig(temporary, format="png", dpi=120)
 

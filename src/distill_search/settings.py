@@ -54,6 +54,15 @@ class Search(Settings):
         "a file, or the URL of a database for several machines; null: study.journal beside the runs"
     )
 
+    def limits(self) -> list[tuple[str, str, float]]:
+        """Each limit that is set: most or least, what it is of, and how much."""
+        return [
+            (word, name, limit)
+            for word, costs in (("most", self.most), ("least", self.least))
+            for name, limit in vars(costs).items()
+            if limit is not None
+        ]
+
 
 @dataclass(frozen=True, kw_only=True)
 class Launcher(Settings):

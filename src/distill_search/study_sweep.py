@@ -48,14 +48,12 @@ class StudySweep(SweepFolders):
         return [Section(title, [*rows(SearchingOnCluster, values, comments)])]
 
     def _grid(self, name: str, task: Task, jobs: Sequence[Job], launcher: Launcher) -> None:
-        if launcher.only is None and launcher.sequential:
-            multirun.run(task, jobs, self, report=launcher.report)
-            return
         from distill_search import jobs as processes
 
         if launcher.only is not None:
             sys.exit(processes.run_one(task, self.place(jobs)[0]))
-        run_all = partial(processes.run_in_processes, name, launcher)
+        in_processes = partial(processes.run_in_processes, name, launcher)
+        run_all = None if launcher.sequential else in_processes
         multirun.run(task, jobs, self, run_all, launcher.report)
 
     def _search(self, name: str, task: Task, space: Space, searching: Searching) -> None:

@@ -10,7 +10,7 @@ from typing import Any
 from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.markup import escape
-from rich.table import Table
+from rich.table import Column, Table
 
 from distill.config.multirun import Job, Outcome
 from distill.config.registry import recipes
@@ -156,15 +156,12 @@ def plot(curves: Curves, path: Path) -> None:
 
 def show(rows: Sequence[Row]) -> None:
     """The table on the terminal, without what was swept: the jobs' names say it."""
-    table = Table(box=SIMPLE_HEAD)
-    table.add_column("job", overflow="fold")
-    table.add_column("state")
     shown = ON_SCREEN if DISTANCE not in rows[0] else GENERATORS_ON_SCREEN
-    for heading in shown.values():
-        table.add_column(heading, justify="right", no_wrap=True)
+    figures = (Column(heading, justify="right", no_wrap=True) for heading in shown.values())
+    table = Table(Column("job", overflow="fold"), "state", *figures, box=SIMPLE_HEAD)
     for row in rows:
         cells = _shown({column: row[column] for column in ("job", "state", *shown)})
-        table.add_row(*(escape(cell) for cell in cells))
+        table.add_row(*map(escape, cells))
     Console().print(table)
 
 

@@ -3,7 +3,6 @@
 import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict
 from typing import Any
 
 import pytorch_lightning as pl
@@ -106,17 +105,12 @@ def outside(search: Search, settings: Training) -> str | None:
     The network is built without weights and runs once, at the run's own resolution. Raises
     DistillError where it cannot be built.
     """
-    limits = [
-        (name, limit, sign, word)
-        for costs, sign, word in ((search.most, 1, "most"), (search.least, -1, "least"))
-        for name, limit in asdict(costs).items()
-        if limit is not None
-    ]
-    if not limits:
+    if not search.limits():
         return None
     costs = counted_costs(untrained(settings).eval(), settings.side)
-    for name, limit, sign, word in limits:
-        if sign * (costs[name] - limit) > 0:
+    for word, name, limit in search.limits():
+        beyond = costs[name] > limit if word == "most" else costs[name] < limit
+        if beyond:
             return f"{costs[name]:,.0f} {name}, at {word} {limit:,.0f}"
     return None
 

@@ -5,7 +5,7 @@ import platform
 import random
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict
+from contextlib import suppress
 from pathlib import Path
 
 import optuna
@@ -79,9 +79,8 @@ class Trials:
                     trial.suggest_int(axis.key, low, high, step=step, log=axis.log)
                 else:
                     trial.suggest_float(axis.key, axis.low, axis.high, step=axis.step, log=axis.log)
-            lock = self._lock(trial.number)
-            lock.acquire()
-            self._held[trial.number] = lock
+            self._held[trial.number] = self._lock(trial.number)
+            self._held[trial.number].acquire()
             return trial
 
     def running(self, number: int) -> Trial:
@@ -121,10 +120,8 @@ class Trials:
         """A trial has ended, with these values or otherwise; `attributes` are noted with it."""
         for key, value in attributes.items():
             trial.set_user_attr(key, value)
-        if isinstance(ended, TrialState):
-            self.study.tell(trial, state=ended)
-        else:
-            self.study.tell(trial, ended)
+        by_state = isinstance(ended, TrialState)
+        self.study.tell(trial, **{"state" if by_state else "values": ended})
         self._release(trial.number)
 
     def requeue(self, trial: Trial) -> None:
@@ -177,13 +174,7 @@ class Trials:
     def _same_as_before(self) -> None:
         now = {axis.key: axis.text for axis in self.space.axes}
         now |= {"search.objectives": ",".join(self.search.objectives)}
-        limits = {"most": self.search.most, "least": self.search.least}
-        now |= {
-            f"search.{word}.{name}": f"{limit:g}"
-            for word, costs in limits.items()
-            for name, limit in asdict(costs).items()
-            if limit is not None
-        }
+        now |= {f"search.{word}.{name}": f"{of:g}" for word, name, of in self.search.limits()}
         words = [word for word in self.space.fixed if not word.startswith(("runs=", "sweep="))]
         now |= {key: value for key, _, value in (word.partition("=") for word in words)}
         before = self.study.user_attrs.get(ASKED)
@@ -202,24 +193,18 @@ class Trials:
     def _requeue_killed(self) -> None:
         for trial in self.study.get_trials(deepcopy=False, states=[TrialState.RUNNING]):
             # Without a place: killed before it had one; in a database it may be anybody's.
-            if (
-                trial.user_attrs.get(PLACE, "" if self.search.storage else self._place)
-                != self._place
-            ):
-                continue
-            if trial.number in self._held:
+            place = trial.user_attrs.get(PLACE, "" if self.search.storage else self._place)
+            if place != self._place or trial.number in self._held:
                 continue
             lock = self._lock(trial.number)
-            try:
+            with suppress(Timeout):  # at work
                 with lock.acquire(blocking=False):
                     self._again(trial)
-            except Timeout:  # at work
-                continue
-            Path(lock.lock_file).unlink(missing_ok=True)
+                Path(lock.lock_file).unlink(missing_ok=True)
 
     def _again(self, trial: FrozenTrial) -> None:
-        attributes = {key: value for key, value in trial.user_attrs.items() if key == RUN}
-        self.study.enqueue_trial(trial.params, user_attrs={RESUMES: trial.number, **attributes})
+        named = {RUN: trial.user_attrs[RUN]} if RUN in trial.user_attrs else {}
+        self.study.enqueue_trial(trial.params, user_attrs={RESUMES: trial.number, **named})
         self.study.tell(trial.number, state=TrialState.FAIL)
 
     def _lock(self, number: int) -> FileLock:
@@ -242,11 +227,8 @@ def counted(trials: list[FrozenTrial]) -> list[FrozenTrial]:
 
 
 def _database(address: str) -> BaseStorage:
-    for left in reversed(range(OPENINGS)):
-        try:
+    for _ in range(OPENINGS - 1):
+        with suppress(DBAPIError, StorageInternalError):
             return get_storage(address)
-        except (DBAPIError, StorageInternalError):
-            if not left:
-                raise
-            time.sleep(random.uniform(0.1, 0.5))
-    raise AssertionError
+        time.sleep(random.uniform(0.1, 0.5))
+    return get_storage(address)

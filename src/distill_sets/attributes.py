@@ -15,7 +15,6 @@ import numpy as np
 
 from distill.core.errors import DistillError, counted, library_errors, needed
 from distill.core.files import home_path, scratch_folder, write_json
-from distill.core.next_step import next_step
 from distill.core.nodes import unknown_name
 from distill.data import sources
 from distill.data.photos import Photo, Side, stem_of
@@ -143,7 +142,6 @@ def carry_out(settings: PrepareWithSets) -> Path:
     if len(known) < len(photos):
         print(f"{counted(len(photos) - len(known), 'photo')} not in {table.path}, left out")
     print(f"A: {by}, B: not {by}, in {root}")
-    print(next_step("train", recipe="cyclegan", **{"data.root": str(root)}))
     return root
 
 

@@ -16,7 +16,6 @@ from PIL import Image, ImageDraw
 from distill.core.arrays import save_png
 from distill.core.errors import DistillError, counted, library_errors, reason_of
 from distill.core.files import home_path, write_json
-from distill.core.next_step import next_step
 from distill.core.progress import bar
 from distill.data import sources
 from distill_sets.attributes import link, new_set
@@ -58,7 +57,6 @@ def carry_out(settings: PrepareWithSets) -> Path:
     print(f"A: {counted(count, 'drawing')}, B: {counted(len(photos), 'photo')}, in {root}")
     if lines["unknown"] or lines["damaged"]:
         print(f"left out: {left_out}")
-    print(next_step("train", recipe="cyclegan", **{"data.root": str(root)}))
     return root
 
 

@@ -4,6 +4,7 @@ from typing import Any
 
 from distill.config.extension import Extension
 from distill.config.registry import recipe_named
+from distill.core.next_step import next_step
 from distill_sets.settings import SetSettings
 
 
@@ -24,5 +25,6 @@ class Sets(Extension):
             root = sketch_set.carry_out(settings)
         else:
             root = (quickdraw if settings.quickdraw.files else attributes).carry_out(settings)
+        print(next_step("train", recipe=settings.recipe.name, **{"data.root": str(root)}))
         if settings.card.name:
             set_card.write_card(settings, root)

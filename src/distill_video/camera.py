@@ -6,7 +6,7 @@ import time
 from collections.abc import Generator
 from contextlib import closing
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 import av
 import numpy as np
@@ -101,17 +101,8 @@ class Camera:
                 self._changed.notify()
 
 
-class Screen(Protocol):
-    """Shows frames, uint8 (height, width, 3), of one size, until somebody closes it."""
-
-    def show(self, picture: np.ndarray) -> bool:
-        """False once it is closed."""
-
-    def close(self) -> None: ...
-
-
 class Window:
-    """By Tk, which comes with Python."""
+    """Shows frames, uint8 (height, width, 3), of one size, by Tk, which comes with Python."""
 
     def __init__(self, title: str, size: tuple[int, int]) -> None:
         with needed("screen=window: needs Tk", "install python3-tk, or use screen=virtual"):
@@ -134,6 +125,7 @@ class Window:
         self._open = False
 
     def show(self, picture: np.ndarray) -> bool:
+        """False once it is closed."""
         self._image.paste(Image.fromarray(picture))
         self._root.update()
         return self._open
@@ -143,7 +135,8 @@ class Window:
 
 
 class VirtualCamera:
-    """A camera for other programs, by pyvirtualcam: v4l2loopback's on Linux, else OBS's."""
+    """The same as a camera for other programs, by pyvirtualcam: v4l2loopback's on Linux, else
+    OBS's."""
 
     def __init__(self, title: str, size: tuple[int, int]) -> None:
         package = "pip install 'distill[camera]'"
@@ -165,4 +158,5 @@ class VirtualCamera:
         self._camera.close()
 
 
-SCREENS: dict[str, type[Any]] = {"window": Window, "virtual": VirtualCamera}
+Screen = Window | VirtualCamera
+SCREENS: dict[str, type[Screen]] = {"window": Window, "virtual": VirtualCamera}

@@ -81,27 +81,26 @@ def frame_steps(
     that smoothed; anything else they leave as it is."""
     tracker, smoother = MotionTracker(), Smoother(smooth)
 
-    def track(item: Any) -> Any:
-        if not isinstance(item, VideoFrame) or not smooth:
-            return item
-        return replace(item, motion=tracker(item.picture))
+    def track(frame: Any) -> VideoFrame:
+        return replace(frame, motion=tracker(frame.picture)) if smooth else frame
 
-    def infer(item: Any) -> Any:
-        if not isinstance(item, VideoFrame):
-            return item
-        if item.motion is None or not period:
-            return replace(item, stylised=stylise(item.picture))
-        steady = on_a_grid_that_moves(stylise, item.picture, item.motion.travel, period)
-        return replace(item, stylised=steady)
+    def infer(frame: Any) -> VideoFrame:
+        if frame.motion is None or not period:
+            return replace(frame, stylised=stylise(frame.picture))
+        steady = on_a_grid_that_moves(stylise, frame.picture, frame.motion.travel, period)
+        return replace(frame, stylised=steady)
 
-    def mix(item: Any) -> Any:
-        if not isinstance(item, VideoFrame) or item.stylised is None:
-            return item
-        if item.motion is None:
-            return replace(item, smoothed=item.stylised)
-        return replace(item, smoothed=smoother(item.picture, item.stylised, item.motion))
+    def mix(frame: Any) -> VideoFrame:
+        if frame.motion is None:
+            return replace(frame, smoothed=frame.stylised)
+        return replace(frame, smoothed=smoother(frame.picture, frame.stylised, frame.motion))
 
-    return [track, infer, mix]
+    return [of_frames(step) for step in (track, infer, mix)]
+
+
+def of_frames(step: Callable[[Any], VideoFrame]) -> Callable[[Any], Any]:
+    """The same, leaving what is no `VideoFrame` as it is."""
+    return lambda item: step(item) if isinstance(item, VideoFrame) else item
 
 
 @dataclass

@@ -13,7 +13,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from av import Packet
 from tqdm import tqdm
 
 from distill.core.errors import counted, needed
@@ -21,7 +20,7 @@ from distill.core.files import atomic_write, write_json
 from distill.core.progress import bar
 from distill.stylize.jobs import NotWhole, StylizeJob
 from distill.stylize.pictures import InferenceSetup
-from distill_video.frames import FrameStylizer, frame_steps
+from distill_video.frames import FrameStylizer, frame_steps, of_frames
 from distill_video.reader import Reader, VideoFrame
 from distill_video.videos import BadVideo
 from distill_video.writer import Writer
@@ -128,14 +127,12 @@ def stylise_video(
 
         *steps, mix = frame_steps(stylise, smooth, period((width, height)) if period else 0.0)
 
-        def finish(item: VideoFrame | Packet) -> VideoFrame | Packet:
-            item = mix(item)
-            if not isinstance(item, VideoFrame) or item.stylised is None or item.smoothed is None:
-                return item
+        def finish(frame: Any) -> VideoFrame:
+            frame = mix(frame)
             if meter:
-                meter.add(item.picture, item.stylised, item.smoothed)
-            both = [item.picture, item.smoothed]
-            return replace(item, smoothed=np.concatenate(both, 1) if compare else item.smoothed)
+                meter.add(frame.picture, frame.stylised, frame.smoothed)
+            both = [frame.picture, frame.smoothed]
+            return replace(frame, smoothed=np.concatenate(both, 1)) if compare else frame
 
         if compare:
             width *= 2
@@ -146,7 +143,7 @@ def stylise_video(
             if width % 2 or height % 2:
                 even = f"{width + width % 2}×{height + height % 2}"
                 say(f"is {width}×{height}; its output is {even}, as the encoder needs it even")
-            pipeline = Pipeline(reader, [*steps, finish])
+            pipeline = Pipeline(reader, [*steps, of_frames(finish)])
             count, writing, start = 0, 0.0, time.perf_counter()
             with bar(frames, "frame", source.name, leave=False) as progress, pipeline as items:
                 for item in items:

@@ -24,11 +24,8 @@ class Videos(FileKind):
     """Read and written by PyAV."""
 
     noun = "video"
-    suffixes = frozenset(
-        {
-            *(".avi", ".mpg", ".mpeg", ".ts", ".mts", ".m2ts", ".3gp", ".ogv", ".wmv", ".flv"),
-            *VIDEO_OUTPUTS,
-        }
+    suffixes = frozenset(VIDEO_OUTPUTS).union(
+        (".avi", ".mpg", ".mpeg", ".ts", ".mts", ".m2ts", ".3gp", ".ogv", ".wmv", ".flv")
     )
     outputs = frozenset(VIDEO_OUTPUTS)
     other = ".mp4"

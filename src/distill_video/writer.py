@@ -183,17 +183,16 @@ class Encoded(Track):
             frames = packet.decode()
         except av.FFmpegError as error:  # of whatever class
             raise ValueError("damaged sound") from error
+        yield from self._coded(frames)
+
+    def rest(self) -> Iterator[av.Packet]:
+        yield from self._coded([*self.source.codec_context.decode(None), None])
+        yield from self.target.encode(None)
+
+    def _coded(self, frames: Iterable[Any]) -> Iterator[av.Packet]:
         for frame in frames:
             for part in self._resampler.resample(frame):
                 yield from self.target.encode(part)
-
-    def rest(self) -> Iterator[av.Packet]:
-        for frame in self.source.codec_context.decode(None):
-            for part in self._resampler.resample(frame):
-                yield from self.target.encode(part)
-        for part in self._resampler.resample(None):
-            yield from self.target.encode(part)
-        yield from self.target.encode(None)
 
 
 def tracks(container: OutputContainer, sources: Iterable[Any], encoder: str) -> Iterator[Track]:

@@ -55,11 +55,7 @@ class UNet(nn.Module):
         for n, (i, o) in enumerate(pairwise(down)):
             norm = 0 < n < last
             layers: list[nn.Module] = [nn.LeakyReLU(0.2)] if n else []
-            if separable and n:
-                layers.append(nn.Conv2d(i, i, 4, 2, 1, groups=i, bias=False))
-                layers.append(nn.Conv2d(i, o, 1, bias=not norm))
-            else:
-                layers.append(nn.Conv2d(i, o, 4, 2, 1, bias=not norm))
+            layers += _convolution(nn.Conv2d, i, o, (4, 2, 1), separable and n > 0, not norm)
             self.down.append(nn.Sequential(*layers, *([nn.BatchNorm2d(o)] if norm else [])))
         self.up = nn.ModuleList(
             _up(
@@ -88,21 +84,24 @@ def _width(channels: int, factor: float) -> int:
     return max(LEAST, round(channels * factor))
 
 
+def _convolution(
+    kind: type[nn.Module], i: int, o: int, shape: tuple[int, int, int], separable: bool, bias: bool
+) -> list[nn.Module]:
+    """Kernel, stride and padding are its `shape`; a separable one is depthwise, then 1×1."""
+    if not separable:
+        return [kind(i, o, *shape, bias=bias)]
+    return [kind(i, i, *shape, groups=i, bias=False), nn.Conv2d(i, o, 1, bias=bias)]
+
+
 def _up(
     i: int, o: int, separable: bool, upsampling: Upsampling, norm: bool, dropout: float
 ) -> nn.Sequential:
     layers: list[nn.Module] = [nn.ReLU()]
-    bias, inner = not norm, i if separable else o
     if upsampling == "nearest":
         layers.append(nn.Upsample(scale_factor=2))
-        kind: type[nn.Module] = nn.Conv2d
-        shape: tuple[int, int, int] = (3, 1, 1)
+        layers += _convolution(nn.Conv2d, i, o, (3, 1, 1), separable, not norm)
     else:
-        kind, shape = nn.ConvTranspose2d, (4, 2, 1)
-    groups = i if separable else 1
-    layers.append(kind(i, inner, *shape, groups=groups, bias=bias and not separable))
-    if separable:
-        layers.append(nn.Conv2d(i, o, 1, bias=bias))
+        layers += _convolution(nn.ConvTranspose2d, i, o, (4, 2, 1), separable, not norm)
     if norm:
         layers.append(nn.BatchNorm2d(o))
     if dropout:

@@ -38,12 +38,8 @@ class NodeCache:
         self._thread: threading.Thread | None = None
         self._off = False
 
-    def __getstate__(self) -> dict[str, Any]:
-        return {"root": self.root, "limit": self.limit, "folder": self.folder}
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        self.__dict__.update(state)
-        self._begin()
+    def __reduce__(self) -> tuple[Any, ...]:  # a thread does not go to another process
+        return type(self), (self.root, self.limit, self.folder)
 
     def copy(self, content: str) -> Path | None:
         """The copy of the shard with this SHA-256, if it is there; it counts as used now."""

@@ -98,11 +98,13 @@ Content = bytes | memoryview
 
 
 class PictureCodec(ABC):
-    """8-bit RGB or RGBA pictures to bytes and back; `suffix` is that of a file that holds them."""
+    """8-bit RGB or RGBA pictures to bytes and back; `suffix` is that of a file that holds them.
+
+    One that is not `lossless` does not keep transparency either.
+    """
 
     suffix: str
     lossless: bool = True
-    transparent: bool = True  # keeps RGBA
 
     @abstractmethod
     def encode(self, image: Image.Image) -> bytes:
@@ -125,11 +127,10 @@ class ArrayCodec(PictureCodec):
 
 
 class PillowCodec(PictureCodec):
-    """One of Pillow's formats, with what is given to `save`; `lossy` ones keep no RGBA either."""
+    """One of Pillow's formats, with what is given to `save`."""
 
-    def __init__(self, suffix: str, how: dict[str, Any], lossy: bool = False) -> None:
-        self.suffix, self.how = suffix, how
-        self.lossless = self.transparent = not lossy
+    def __init__(self, suffix: str, how: dict[str, Any], lossless: bool = True) -> None:
+        self.suffix, self.how, self.lossless = suffix, how, lossless
 
     def encode(self, image: Image.Image) -> bytes:
         encoded = io.BytesIO()
@@ -203,5 +204,5 @@ def codec_named(name: str) -> PictureCodec:
             return PillowCodec("png", {"format": "PNG", **PNG})
         case "jpeg":  # a quarter to a third of the bytes, not the same pixels
             jpeg = {"format": "JPEG", "quality": 95, "subsampling": 0}
-            return PillowCodec("jpg", jpeg, lossy=True)
+            return PillowCodec("jpg", jpeg, lossless=False)
     raise DistillError(f"codec={name}: unknown; there are {', '.join(get_args(CodecName))}")

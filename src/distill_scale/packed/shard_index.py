@@ -59,26 +59,35 @@ class IndexRow:
     height: int | None = None
 
 
-@dataclass(frozen=True)
-class ShardRow:
-    """A shard: its side, the folder its photos come from, how many pairs, and what is its content.
+@dataclass(frozen=True, kw_only=True)
+class Shard:
+    """A shard before it is written: its name, its side and the folder its photos come from.
 
     `device` made its pairs, None where that is not known or was more than one. `plan` changes when
-    the files that it was made of do. `skipped` are the photos of which a teacher could make no pair
-    (`repr` of the key), with the reason. `whole`: its pictures are whole photos of several sizes,
-    not squares.
+    the files that it was made of do. `whole`: its pictures are whole photos of several sizes, not
+    squares.
     """
 
     shard: str
     side: Side
     folder: str
+    plan: str
+    device: str | None = None
+    whole: bool = False
+
+
+@dataclass(frozen=True, kw_only=True)
+class ShardRow(Shard):
+    """The same once it is written: how many pairs, and its content.
+
+    `skipped` are the photos of which a teacher could make no pair (`repr` of the key), with the
+    reason.
+    """
+
     pairs: int
     bytes: int
     sha256: str
-    plan: str
-    device: str | None = None
     skipped: Mapping[str, str] = field(default_factory=dict)
-    whole: bool = False
 
 
 @dataclass(frozen=True)

@@ -30,12 +30,9 @@ class ShardManifest:
     recipe: Mapping[str, Any] = field(default_factory=dict)
     counts: Mapping[Side, int] | None = None
 
-
-def write_shard_manifest(
-    root: Address, manifest: ShardManifest, counts: Mapping[Side, int] | None = None
-) -> None:
-    content = {"format": 1, "kind": "shards", **asdict(manifest), "counts": counts}
-    root.write(MANIFEST, (json.dumps(content, indent=2) + "\n").encode())
+    def write(self, root: Address) -> None:
+        content = {"format": 1, "kind": "shards", **asdict(self)}
+        root.write(MANIFEST, (json.dumps(content, indent=2) + "\n").encode())
 
 
 def shard_manifest_at(root: Address) -> ShardManifest | None:

@@ -52,8 +52,7 @@ class ShardOrder:
 
     def __init__(self, sizes: Indices, seed: object, shares: Sequence[Share] | None = None) -> None:
         starts = np.cumsum(sizes) - sizes
-        self.seed, self.block = seed, min(BLOCK, int(sizes.sum()))
-        self._weighted = shares is not None
+        self.block = min(BLOCK, int(sizes.sum()))
         whole = shares or [Share(np.arange(len(sizes)), 1.0)]
         self._mixed = MixedStreams(counts(whole, self.block), seed, "folders")
         self._streams = [
@@ -63,5 +62,5 @@ class ShardOrder:
 
     def __call__(self, position: int) -> int:
         """Which pair comes at this position."""
-        folder, place = self._mixed.place(position) if self._weighted else (0, position)
+        folder, place = self._mixed.place(position)
         return self._streams[folder].at(place)

@@ -4,7 +4,7 @@ import hashlib
 import zlib
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from pathlib import PurePath
 from types import MappingProxyType
 from typing import Any, TypeVar
@@ -13,7 +13,7 @@ from PIL import Image
 
 from distill.data.address import Address
 from distill.data.photo_table import PhotoRow
-from distill.data.photos import Side, group_of
+from distill.data.photos import group_of
 from distill_scale.packed.pair_record import (
     END,
     Content,
@@ -24,6 +24,7 @@ from distill_scale.packed.pair_record import (
 )
 from distill_scale.packed.shard_index import (
     IndexRow,
+    Shard,
     ShardRow,
     part_path,
     shard_path,
@@ -49,18 +50,10 @@ def deal_out(
 
 @dataclass
 class ShardWriter:
-    """A shard of pairs of one side and one folder of photos, which are added one by one.
+    """A shard whose pairs are added one by one."""
 
-    `plan`, `device` and `whole` are what `ShardRow` says of it.
-    """
-
-    shard: str
-    side: Side
-    folder: str
+    about: Shard
     codec: PictureCodec
-    plan: str
-    device: str | None
-    whole: bool
     _content: bytearray = field(default_factory=bytearray, init=False)
     _rows: list[IndexRow] = field(default_factory=list, init=False)
 
@@ -69,19 +62,18 @@ class ShardWriter:
     ) -> None:
         """Put a pair behind the others; `row` is what photos.tsv says of its photo."""
         record = encode_pair(key_of(len(self._rows), name), photo, stylized, self.codec)
-        known: dict[str, Any] = {}
-        if row:
-            known = {"pair": row.pair, "photo": row.key, "near_duplicate": row.near_duplicate}
         self._rows.append(
             IndexRow(
                 name=name,
-                side=self.side,
+                side=self.about.side,
                 group=group_of(row.photo if row else name),
-                folder=self.folder,
-                device=self.device,
+                folder=self.about.folder,
+                device=self.about.device,
                 width=photo.width,
                 height=photo.height,
-                **known,
+                pair=row.pair if row else None,
+                photo=row.key if row else None,
+                near_duplicate=row.near_duplicate if row else None,
                 **self._put(record),
             )
         )
@@ -95,7 +87,7 @@ class ShardWriter:
         """Put a record behind the others; gives what the index says of its place."""
         digest, offset = hashlib.sha256(record).hexdigest(), len(self._content)
         self._content += record
-        place = {"shard": shard_path(self.shard), "offset": offset, "size": len(record)}
+        place = {"shard": shard_path(self.about.shard), "offset": offset, "size": len(record)}
         return place | {"sha256": digest, "crc32": zlib.crc32(record)}
 
     def publish(self, root: Address, skipped: Mapping[str, str] = MappingProxyType({})) -> ShardRow:
@@ -103,11 +95,14 @@ class ShardWriter:
         content = self._content
         content += END
         row = ShardRow(
-            self.shard, self.side, self.folder, len(self._rows), len(content),
-            hashlib.sha256(content).hexdigest(), self.plan, self.device, dict(skipped), self.whole,
-        )  # fmt: skip
+            **{each.name: getattr(self.about, each.name) for each in fields(Shard)},
+            pairs=len(self._rows),
+            bytes=len(content),
+            sha256=hashlib.sha256(content).hexdigest(),
+            skipped=dict(skipped),
+        )
         if self._rows:
-            root.write(shard_path(self.shard), memoryview(content))
+            root.write(shard_path(row.shard), memoryview(content))
         write_part(root, row, self._rows)
         return row
 

@@ -6,6 +6,7 @@ import os
 import weakref
 from collections import OrderedDict
 from collections.abc import Mapping, Sequence
+from functools import lru_cache, partial
 from typing import Any, overload
 
 import numpy as np
@@ -112,12 +113,12 @@ class ShardedPairs(Sequence[ShardedPair]):
         self._begin()
 
     def _begin(self) -> None:
-        self._parts: OrderedDict[int, ShardPart] = OrderedDict()
+        self._part = lru_cache(OPEN)(partial(read_part, self.root))
         self._files: OrderedDict[int, int] = OrderedDict()
         weakref.finalize(self, _close, self._files)
 
     def __getstate__(self) -> dict[str, Any]:
-        return {key: value for key, value in self.__dict__.items() if key not in _PER_PROCESS}
+        return {**self.__dict__, "_part": None, "_files": None}  # of this process
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)
@@ -144,18 +145,11 @@ class ShardedPairs(Sequence[ShardedPair]):
 
     def part(self, shard: int) -> ShardPart:
         """A shard's part of the index."""
-        part = self._parts.get(shard)
-        if part is None:
-            part = read_part(self.root, self.shard_name(shard))
-            if len(part.names) != self.sizes[shard]:
-                raise broken(
-                    f"{self.root}/{part_path(self.shard_name(shard))}",
-                    f"pairs: {len(part.names)}, {self.sizes[shard]} in the catalogue",
-                )
-            self._parts[shard] = part
-            if len(self._parts) > OPEN:
-                self._parts.popitem(last=False)
-        self._parts.move_to_end(shard)
+        name = self.shard_name(shard)
+        part = self._part(name)
+        if len(part.names) != self.sizes[shard]:
+            where = f"{self.root}/{part_path(name)}"
+            raise broken(where, f"pairs: {len(part.names)}, {self.sizes[shard]} in the catalogue")
         return part
 
     def record(self, shard: int, row: int) -> bytes:
@@ -202,6 +196,3 @@ class ShardedPairs(Sequence[ShardedPair]):
 def _close(files: Mapping[int, int]) -> None:
     for handle in files.values():
         os.close(handle)
-
-
-_PER_PROCESS = ("_parts", "_files")  # of a process: not sent to another

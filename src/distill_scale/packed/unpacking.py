@@ -101,10 +101,6 @@ def _check_folder(root: Address, folder: Path) -> None:
     if begun.is_file() and begun.read_text() == f"{root}\n":
         return
     kept = f"{KEPT}/{MANIFEST}"
-    if (
-        manifest.is_file()
-        and root.size(kept) is not None
-        and manifest.read_bytes() == root.read(kept)
-    ):
-        return
-    raise DistillError(f"{folder}: not empty, and no copy of this set; name another output=DIR")
+    both = manifest.is_file() and root.size(kept) is not None
+    if not both or manifest.read_bytes() != root.read(kept):
+        raise DistillError(f"{folder}: not empty, and no copy of this set; name another output=DIR")

@@ -24,10 +24,9 @@ from distill_scale.settings import ShardSettings
 
 @command("shards", ShardSettings)
 def main(settings: ShardSettings) -> None:
-    from distill.data.cards.set_card import carry_card
     from distill_scale.shards import packing
 
-    packing.convert(settings, carry_card)
+    packing.convert(settings)
 
 
 if __name__ == "__main__":

@@ -8,7 +8,7 @@ index, which says what it was made of; one that is there and was made of the sam
 import hashlib
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 
@@ -21,6 +21,7 @@ from distill.core.next_step import next_step
 from distill.core.process import worker_init_fn
 from distill.core.progress import bar
 from distill.data.address import Address
+from distill.data.cards.set_card import carry_card
 from distill.data.decode import BadPhoto
 from distill.data.manifest import devices_at, is_complete, manifest_at, write_sidecars, writing
 from distill.data.pairs import Pair, Pairs, find_pairs
@@ -30,6 +31,7 @@ from distill.data.worker_loader import ErrorForwardingLoader, Mapped
 from distill_scale.packed.pair_record import CodecName, codec_named
 from distill_scale.packed.shard_index import (
     Catalogue,
+    Shard,
     ShardRow,
     read_rows_of,
     read_shard_row,
@@ -39,7 +41,6 @@ from distill_scale.packed.shard_manifest import (
     ShardManifest,
     manifest_to_continue,
     shard_manifest_at,
-    write_shard_manifest,
 )
 from distill_scale.packed.shard_writer import ShardWriter, deal_out, write_set
 from distill_scale.packed.unpacking import unpack
@@ -48,17 +49,16 @@ from distill_scale.settings import ShardSettings
 SHARDS = "data/shards"
 OPAQUE = 255
 Split = tuple[float, int, float]  # val_fraction, seed, test_fraction
-Done = Callable[[Path | Address, Path | Address], None]  # of what was made, into what
 
 
-def convert(settings: ShardSettings, done: Done) -> None:
-    """Pack or unpack, as `to` says; `done` follows where it is a set again. Raises DistillError."""
+def convert(settings: ShardSettings) -> None:
+    """Pack or unpack, as `to` says, the set's card too. Raises DistillError."""
     root = settings.data.root
     if root is None:
         what = "the set of pairs" if settings.to == "shards" else "the shards"
         raise DistillError(f"data.root=null: name {what} with data.root=DIR")
     if settings.to == "shards":
-        _to_shards(settings, root, done)
+        _to_shards(settings, root)
         return
     address = Address(_typed(root))
     if "://" in str(settings.output):
@@ -66,11 +66,11 @@ def convert(settings: ShardSettings, done: Done) -> None:
     beside = f"{address}-pairs" if address.local is not None else f"data/pairs/{address.name}"
     folder = home_path(settings.output or beside)
     print(unpack(address, folder))
-    done(address, folder)
+    carry_card(address, folder)
     print(next_step("train", **_learnt_from(folder), **{"data.root": str(folder)}))
 
 
-def _to_shards(settings: ShardSettings, root: str, done: Done) -> None:
+def _to_shards(settings: ShardSettings, root: str) -> None:
     address = Address(_typed(root))
     if address.local is None or shard_manifest_at(address) is not None:
         raise DistillError(
@@ -83,7 +83,7 @@ def _to_shards(settings: ShardSettings, root: str, done: Done) -> None:
         raise DistillError(f"output={settings.output}: that is the set itself; name another place")
     split = (d.val_fraction, d.split_seed, d.test_fraction)
     print(pack(folder, target, settings.codec, settings.pairs, split, settings.workers, d.style))
-    done(folder, target)
+    carry_card(folder, target)
     known = d.style is not None and d.style in choices("style")
     what = {"style": str(d.style)} if known else _learnt_from(folder)
     print(next_step("train", **what, data="shards", **{"data.root": str(target)}))
@@ -101,30 +101,12 @@ def _typed(text: str) -> str:
     return text if "://" in text else str(home_path(text))
 
 
-@dataclass(frozen=True)
-class ShardJob:
-    """One shard to make of these pairs; `rows` are what photos.tsv says of them, `device` is what
-    made all pairs of the folder where it was one, and known. They are squares, or `whole` pictures
-    of a set of several sizes."""
+@dataclass(frozen=True, kw_only=True)
+class ShardJob(Shard):
+    """One shard to make of these pairs; `rows` are what photos.tsv says of them."""
 
-    shard: str
-    side: Side
-    folder: str
     pairs: Sequence[Pair]
     rows: Sequence[PhotoRow | None]
-    codec: CodecName
-    device: str | None
-    whole: bool = False
-
-    @property
-    def plan(self) -> str:
-        """What changes when the shard would hold anything else: names, sizes and times of files."""
-        words: list[str] = [self.codec]
-        for pair, row in zip(self.pairs, self.rows, strict=True):
-            files = [path for path in (pair.photo, pair.target) if path]
-            stats = [path.stat() for path in files]
-            words += [pair.name, str(row), *(f"{s.st_size} {s.st_mtime_ns}" for s in stats)]
-        return hashlib.sha256("\0".join(words).encode(errors="surrogateescape")).hexdigest()
 
 
 @dataclass(frozen=True)
@@ -188,15 +170,15 @@ def pack(
         if not done:
             _check_same_set(before, root, folder, manifest, sides)
         if todo or before is None:
-            write_shard_manifest(root, manifest)  # without counts: training must not begin
-        skipped = _make(todo, done, root, workers)
+            manifest.write(root)  # without counts: training must not begin
+        skipped = _make(todo, done, partial(pack_shard, root, codec), workers)
         rows = [done[job.shard] for job in jobs if done[job.shard].pairs]
         counts = {side: sum(r.pairs for r in rows if r.side == side) for side in SIDES}
         if not sum(counts.values()):
             raise DistillError(f"{folder}: none of its pairs can be read")
         write_set(root, [done[job.shard] for job in jobs])
         write_sidecars(root, folder)
-        write_shard_manifest(root, manifest, counts)
+        replace(manifest, counts=counts).write(root)
     size = sum(row.bytes for row in rows)
     return PackReport(root, codec, counts, len(rows), size, len(todo), skipped)
 
@@ -250,15 +232,34 @@ def plan_shards(
         ]
         for number, ((of, whole), indices) in enumerate(deal_out(names, places, per_shard)):
             pairs, dealt = sides[side].take(indices), [rows[i] for i in indices]
-            name = f"{side}-{number:06d}"
-            jobs.append(ShardJob(name, side, of, pairs, dealt, codec, device, whole))
+            jobs.append(
+                ShardJob(
+                    shard=f"{side}-{number:06d}",
+                    side=side,
+                    folder=of,
+                    plan=_plan(codec, pairs, dealt),
+                    device=device,
+                    whole=whole,
+                    pairs=pairs,
+                    rows=dealt,
+                )
+            )
     return jobs
 
 
-def pack_shard(root: Address, job: ShardJob) -> tuple[ShardRow, dict[str, str]]:
+def _plan(codec: CodecName, pairs: Sequence[Pair], rows: Sequence[PhotoRow | None]) -> str:
+    """What changes when a shard would hold anything else: names, sizes and times of files."""
+    words: list[str] = [codec]
+    for pair, row in zip(pairs, rows, strict=True):
+        stats = [path.stat() for path in (pair.photo, pair.target) if path]
+        words += [pair.name, str(row), *(f"{s.st_size} {s.st_mtime_ns}" for s in stats)]
+    return hashlib.sha256("\0".join(words).encode(errors="surrogateescape")).hexdigest()
+
+
+def pack_shard(root: Address, name: CodecName, job: ShardJob) -> tuple[ShardRow, dict[str, str]]:
     """Make and publish one shard, and its part of the index; gives the pairs that are left out."""
-    codec, bad = codec_named(job.codec), dict[str, str]()
-    writer = ShardWriter(job.shard, job.side, job.folder, codec, job.plan, job.device, job.whole)
+    codec, bad = codec_named(name), dict[str, str]()
+    writer = ShardWriter(job, codec)
     for pair, row in zip(job.pairs, job.rows, strict=True):
         try:
             photo, target = (  # RGB where nothing is see-through
@@ -268,22 +269,27 @@ def pack_shard(root: Address, job: ShardJob) -> tuple[ShardRow, dict[str, str]]:
         except BadPhoto as reason:
             bad[str(pair.photo)] = str(reason)
             continue
-        if target.mode == "RGBA" and not codec.transparent:
+        if target.mode == "RGBA" and not codec.lossless:
             raise DistillError(
-                f"{pair.target or pair.photo}: has transparency, which codec={job.codec} does not "
+                f"{pair.target or pair.photo}: has transparency, which codec={name} does not "
                 "keep; choose another codec"
             )
         writer.add(pair.name, row, photo, target)
     return writer.publish(root), bad
 
 
-def _make(jobs: Sequence[ShardJob], done: dict[str, ShardRow], root: Address, workers: int) -> int:
+def _make(
+    jobs: Sequence[ShardJob],
+    done: dict[str, ShardRow],
+    make: Callable[[ShardJob], tuple[ShardRow, dict[str, str]]],
+    workers: int,
+) -> int:
     """Make the shards, adding their rows to `done`; gives how many pairs are left out."""
     skipped = 0
     if not jobs:
         return skipped
     loader = ErrorForwardingLoader(
-        Mapped(partial(pack_shard, root), jobs),
+        Mapped(make, jobs),
         batch_size=None,
         num_workers=min(workers, len(jobs)),
         worker_init_fn=worker_init_fn(low_priority=False),

@@ -21,7 +21,6 @@ from distill.core.engine import Here
 from distill.core.errors import DistillError
 from distill.core.files import home_path, sha256
 from distill.core.images import sheet, to_image, to_pixels, to_tensor
-from distill.core.next_step import next_step
 from distill.core.nodes import class_of, flat
 from distill.core.onnx_files import content_hash
 from distill.data import faces, sources
@@ -31,7 +30,6 @@ from distill.data.photo_table import SKETCH_FOLDERS
 from distill.data.photos import Photo
 from distill.prepare.labelling import build
 from distill.prepare.pair_maker import PairJob, PairMaker, PairStore, Pictures
-from distill.prepare.set_builder import SetReport
 from distill_sets.settings import PrepareWithSets, Sketch
 from distill_sets.sketches import lines
 from distill_sets.sketches.framing import cut, in_the_middle
@@ -130,22 +128,14 @@ class SketchPass(PairMaker):
             (root / PREVIEW).unlink(missing_ok=True)
 
 
-def carry_out(settings: PrepareWithSets) -> Path:
-    """Make what is missing of the settings' set of sketches; gives its folder."""
-    prepare(settings)
-    root = sketches_root(settings)
-    print(next_step("train", recipe="pix2pix", **{"data.root": str(root)}))
-    return root
-
-
 def read_sketch(sketcher: Sketcher, job: PairJob) -> tuple[Tensor, Tensor]:
     """Picture and outline of a photo, uint8 (S, S, C). Raises BadPhoto."""
     steps = sketcher(job.photo)
     return to_pixels(to_image(steps.target)), to_pixels(to_image(steps.outline))
 
 
-def prepare(settings: PrepareWithSets) -> SetReport:
-    """Make what is missing of the settings' set and say what happened."""
+def carry_out(settings: PrepareWithSets) -> Path:
+    """Make what is missing of the settings' set of sketches; gives its folder."""
     check(settings)
     sketch, photos, root = settings.sketch, sources.photos(settings), sketches_root(settings)
     masks: Masks = None
@@ -174,7 +164,8 @@ def prepare(settings: PrepareWithSets) -> SetReport:
     crop = 1.0 if sketch.points else settings.crop
     shared = sources.photos_in_manifest(settings, root)
     manifest = SketchManifest.of(sketch, hashes, crop=crop, **shared)
-    return build(settings, photos, maker, manifest, PairStore(root, maker.folders))
+    build(settings, photos, maker, manifest, PairStore(root, maker.folders))
+    return root
 
 
 def check(settings: PrepareWithSets) -> None:

@@ -17,19 +17,7 @@ from distill.data.decode import BadPhoto
 from distill.data.faces import BlazeFace, FindFaces, YuNet
 from distill.data.photos import Photo, read_photo
 from distill_sets.settings import Sketch
-from distill_sets.sketches import lines
-from distill_sets.sketches.framing import (
-    Points,
-    Spot,
-    SquareFrame,
-    around_face,
-    cat_file,
-    cut,
-    in_the_middle,
-    of_face,
-    read_cat,
-)
-from distill_sets.sketches.lines import HED
+from distill_sets.sketches import framing, lines
 from distill_sets.sketches.masks import MaskFolder, SaliencyNetwork, of_alpha
 
 Masks = SaliencyNetwork | MaskFolder | None
@@ -45,7 +33,7 @@ class Steps:
     """
 
     whole: Tensor
-    spots: list[Spot]
+    spots: list[framing.Spot]
     square: Tensor
     mask: Tensor
     target: Tensor
@@ -53,6 +41,7 @@ class Steps:
     outline: Tensor
 
 
+@dataclass
 class Sketcher:
     """A photo to its steps, by `settings`; `crop` is that of a square without points.
 
@@ -61,16 +50,11 @@ class Sketcher:
     sketches it.
     """
 
-    def __init__(
-        self,
-        settings: Sketch,
-        crop: float = 1.0,
-        masks: Masks = None,
-        detector: Path | None = None,
-        hed: Path | None = None,
-    ) -> None:
-        self.settings, self.crop, self.masks = settings, crop, masks
-        self._detector, self._hed = detector, hed
+    settings: Sketch
+    crop: float = 1.0
+    masks: Masks = None
+    detector: Path | None = None
+    hed: Path | None = None
 
     def __call__(self, photo: Photo) -> Steps:
         """Raises BadPhoto with the reason why the photo cannot be used."""
@@ -79,9 +63,9 @@ class Sketcher:
         whole = to_tensor(image)
         points = self._points(photo.local, image)
         if points is None:
-            frame = in_the_middle(*image.size, self.crop)
+            frame = framing.in_the_middle(*image.size, self.crop)
         else:
-            frame = around_face(points, sketch.face.side, sketch.face.eyes)
+            frame = framing.around_face(points, sketch.face.side, sketch.face.eyes)
         inside = self._cut(torch.ones_like(whole[:1]), frame, 0.0)
         square, mask, over_white = self._cut_out(photo.local, image, whole, frame, inside)
         spots = [frame.place(spot, sketch.size) for spot in (points.spots if points else [])]
@@ -101,39 +85,44 @@ class Sketcher:
         trial = deepcopy(self)  # what has opened a network cannot be handed to another process
         if isinstance(trial.masks, SaliencyNetwork):
             trial.masks(torch.zeros(3, self.settings.size, self.settings.size))
-        if self._hed:
+        if self.hed:
             _ = trial._network
 
     def sources(self, photo: Path) -> list[Path]:
         """The files that decide what becomes of a photo."""
         files = [photo]
         if self.settings.points == "cat":
-            files.append(cat_file(photo))
+            files.append(framing.cat_file(photo))
         if isinstance(self.masks, MaskFolder) and (mask := self.masks.file(photo)):
             files.append(mask)
         return files
 
-    def _points(self, path: Path, image: Image.Image) -> Points | None:
+    def _points(self, path: Path, image: Image.Image) -> framing.Points | None:
         if self.settings.points is None:
             return None
         if self.settings.points == "cat":
-            points = read_cat(cat_file(path), image.size)
+            points = framing.read_cat(framing.cat_file(path), image.size)
         else:
             faces = self._find(np.asarray(image.convert("RGB")))
             if not faces:
                 raise BadPhoto("no face in it")
-            points = of_face(faces[0], image.size)
+            points = framing.of_face(faces[0], image.size)
         if points.eyes < self.settings.face.least:
             raise BadPhoto(f"the face is too small: {points.eyes:.0f} pixels between the eyes")
         return points
 
-    def _cut(self, picture: Tensor, frame: SquareFrame, beyond: float) -> Tensor:
+    def _cut(self, picture: Tensor, frame: framing.SquareFrame, beyond: float) -> Tensor:
         """The square; where sketch.outside=edge, the picture goes on instead of `beyond`."""
         edge = self.settings.outside == "edge"
-        return cut(picture, frame, self.settings.size, None if edge else beyond)
+        return framing.cut(picture, frame, self.settings.size, None if edge else beyond)
 
     def _cut_out(
-        self, path: Path, image: Image.Image, whole: Tensor, frame: SquareFrame, inside: Tensor
+        self,
+        path: Path,
+        image: Image.Image,
+        whole: Tensor,
+        frame: framing.SquareFrame,
+        inside: Tensor,
     ) -> tuple[Tensor, Tensor, Tensor]:
         """The square, its mask, and the square over white; colours under a mask are weighed first,
         so that none of the background's seeps into the rim."""
@@ -164,11 +153,11 @@ class Sketcher:
 
     @cached_property
     def _find(self) -> FindFaces:
-        return YuNet(self._detector) if self._detector else BlazeFace()
+        return YuNet(self.detector) if self.detector else BlazeFace()
 
     @cached_property
     def _network(self) -> Callable[[Tensor], Tensor]:
-        assert self._hed is not None
-        network = HED()
-        load_into(network, self._hed)
+        assert self.hed is not None
+        network = lines.HED()
+        load_into(network, self.hed)
         return network.eval()
