@@ -73,10 +73,11 @@ LAST = "checkpoints/last.ckpt"
 class Recipe:
     """campaigns/zoo/NAME.yaml.
 
-    `stages` are words of distill.train, or `{mean: [1, 2]}`, the mean of the weights of two stages
-    before; `words` go to each. `start` is the stage of another student whose weights the first
-    begins with. `photos` and `test` are lists of photos.txt: what it learnt from and was scored on,
-    and, where only that is known, what it was scored on. `sketches` are words of distill.prepare
+    `stages` are words of distill.train, `{mean: [1, 2]}`, the mean of the weights of two stages
+    before, or `{prune: [WORDS]}`, the one before made narrower by tools/prune.py; `words` go to
+    each training. `start` is the stage of another student whose weights the first begins with.
+    `photos` and `test` are lists of photos.txt: what it learnt from and was scored on, and, where
+    only that is known, what it was scored on. `sketches` are words of distill.prepare
     recipe=pix2pix: a sketch of every photo by each, all in one set. `domains` are four lists of
     photos.txt: photos to translate, those that show what to, and of both those held out; the stages
     make a generator, from which the student of the words `student` learns.
@@ -305,8 +306,17 @@ def stages(
         if "mean" in stage:
             runs.append(mean([runs[each - 1] for each in stage["mean"]], number))
             continue
+        if "prune" in stage:
+            file = runs[-1].with_name(f"zoo-{this.name}-{number}.safetensors")
+            if not file.exists():
+                tool, student = str(ROOT / "tools/prune.py"), str(runs[-1] / LAST)
+                command(tool, student, str(file), "--photos", args.photos, *stage["prune"])
+            runs.append(file)
+            continue
         init = runs[-1] if runs else start
-        typed = [*words, *stage, *([f"init='{init / LAST}'"] if init else []), *overrides]
+        if init and not init.suffix:
+            init /= LAST
+        typed = [*words, *stage, *([f"init='{init}'"] if init else []), *overrides]
         every = {word.partition("=")[0]: word for word in typed}
         steps = int(every["trainer.max_steps"].partition("=")[2])
         every["trainer.max_steps"] = f"trainer.max_steps={max(1, round(steps * args.steps))}"

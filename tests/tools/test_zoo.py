@@ -181,6 +181,11 @@ def test_every_stage_of_a_recipe_is_words_of_distill_train(zoo, name, monkeypatc
         if "mean" in stage:
             assert max(stage["mean"]) < number
             continue
+        if "prune" in stage:
+            assert stage["prune"][0] in ("--half", "--expansion")
+            assert all(each == widths[0] for each in widths)
+            widths.clear()
+            continue
         assert settings_of([*this.words, *stage]).trainer.max_steps > 1
     if this.domains:
         student = [*this.student, "teacher.path=x", "init=x.onnx", "photos=x"]
@@ -226,6 +231,7 @@ def test_stages_start_from_those_before_and_means(zoo, runs, monkeypatch, tmp_pa
     recipes = {
         "a": zoo.Recipe("a", ["style=ink", "lr=2e-3"], [first, two, {"mean": [1, 2]}, first]),
         "b": zoo.Recipe("b", ["style=neon"], [first], start={"student": "a", "stage": 3}),
+        "c": zoo.Recipe("c", ["style=toon"], [first, {"prune": ["--half", "12"]}, first]),
     }
     monkeypatch.setattr(zoo, "recipe", recipes.get)
     for name in recipes:
@@ -239,6 +245,12 @@ def test_stages_start_from_those_before_and_means(zoo, runs, monkeypatch, tmp_pa
     assert "init='runs/zoo-a-3/checkpoints/last.ckpt'" in runs[2]
     mean = torch.load("runs/zoo-a-3/checkpoints/last.ckpt", weights_only=True)
     assert mean["callbacks"]["StudentEMA"]["average"]["w"] == 1.5
+    commands = []
+    monkeypatch.setattr(zoo, "command", lambda *words: commands.append(words[1:]))
+    zoo.stages(recipes["c"], [], arguments("photos"))
+    last, file = "runs/zoo-c-1/checkpoints/last.ckpt", "runs/zoo-c-2.safetensors"
+    assert commands == [(last, file, "--photos", "photos", "--half", "12")]
+    assert f"init='{file}'" in runs[-1]
 
 
 def test_only_the_listed_photos_are_taken_where_some_are_there(zoo, tmp_path, capsys):
