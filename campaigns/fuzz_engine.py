@@ -18,12 +18,13 @@ import traceback
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path
 from typing import Any
 
 import torch
 from hypothesis import HealthCheck, Phase, given, seed, settings
-from hypothesis.strategies import SearchStrategy
+from hypothesis.strategies import SearchStrategy, integers
 
 from distill.core.errors import DistillError
 
@@ -82,6 +83,7 @@ class Outcome:
 
 def run(reader: Reader, count: int, number: int, keep: Path) -> Outcome:
     """Try `count` cases of the seed `number`; after a crash or a hang go on with the next seed."""
+    _prepare()
     outcome, start, part = Outcome(reader.name), time.monotonic(), 0
     shutil.rmtree(keep, ignore_errors=True)
     keep.mkdir(parents=True)
@@ -90,6 +92,12 @@ def run(reader: Reader, count: int, number: int, keep: Path) -> Outcome:
         part += 1
     outcome.seconds = time.monotonic() - start
     return outcome
+
+
+@cache
+def _prepare() -> None:
+    """Hypothesis reads the source of every module at its first case: once, not in each child."""
+    settings(max_examples=1, database=None)(given(integers())(lambda _: None))()
 
 
 def _one_child(reader: Reader, count: int, number: int, keep: Path, outcome: Outcome) -> None:

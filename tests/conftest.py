@@ -34,6 +34,10 @@ def _isolated(tmp_path_factory):
         patch.delenv("DISTILL_WEIGHTS", raising=False)
         patch.setenv("DISTILL_CACHE", str(tmp_path_factory.mktemp("cache")))
         patch.setenv("OMP_NUM_THREADS", "1")  # of commands that a test starts
+        # No test asks how exact the times of exported files are: they took a second a file.
+        patch.setattr("distill.export.conversion.ROUNDS", 2)
+        repeats = {"student": 3, "generator": 1}
+        patch.setattr("distill.export.float32_export.REPEATS", repeats)
         yield
 
 

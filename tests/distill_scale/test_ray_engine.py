@@ -1,7 +1,6 @@
 """engine=ray: what a cluster draws is what one process does, whichever nodes go away meanwhile."""
 
 import asyncio
-import os
 import re
 import signal
 import socket
@@ -24,6 +23,7 @@ from distill_scale.ray_engine import LeaseWorker, RayEngine, _reach
 from distill_scale.shards import __main__ as shards
 from support.commands import SMALL, run
 from support.labelling import add
+from support.leases import Absent, Halves, Visible, out_of_reach, twice
 from support.object_store import BUCKET, object_store
 from support.pairs_on_disk import contents
 from support.ray_cluster import own_ray, ray_cluster
@@ -160,14 +160,6 @@ def test_workers_publish_into_a_bucket(here, photos):
     assert differ == ({"dataset.json", "set/dataset.json"} if photos != "photos" else set())
 
 
-class Visible:
-    """A worker that says which GPUs it may use."""
-
-    def __call__(self, lease):
-        time.sleep(0.5)
-        return os.environ["CUDA_VISIBLE_DEVICES"]
-
-
 @pytest.mark.campaign
 def test_where_nodes_have_gpus_each_worker_has_one_of_its_own():
     with ray_cluster(nodes=0) as cluster:
@@ -178,38 +170,6 @@ def test_where_nodes_have_gpus_each_worker_has_one_of_its_own():
             seen = [gpu for _, gpu in engine.run(Visible(), range(6), "cuda")]
     assert len(seen) == 6
     assert set(seen) == {"0", "1"}
-
-
-def twice(number, by=2):
-    return by * number
-
-
-class Halves:
-    """A worker that some leases are too much for."""
-
-    def __call__(self, lease):
-        if lease == "full":
-            raise DistillError("no room; make some")
-        if lease == "closed":
-            raise PermissionError(13, "Permission denied", "/there")
-        if lease == "dies":
-            os._exit(1)
-        return len(lease) / 2
-
-
-class Absent:
-    """A worker that nodes cannot make."""
-
-    def __reduce__(self):
-        return (_missing, ())
-
-
-def _missing():
-    raise ModuleNotFoundError("No module named 'absent'")
-
-
-def out_of_reach(_part):
-    raise DistillError("s3://photos/1.png: cannot be read; run it again to resume")
 
 
 @pytest.mark.slow

@@ -6,8 +6,6 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from typing import TypeVar
 
-import torch
-
 Part = TypeVar("Part")
 Lease = TypeVar("Lease")
 Result = TypeVar("Result")
@@ -58,6 +56,8 @@ class Here(Engine):
     def device(self, asked: str) -> str:
         if asked != "auto":
             return asked
+        import torch  # workers of a cluster start without it
+
         return "cuda" if torch.cuda.is_available() else "cpu"
 
 
