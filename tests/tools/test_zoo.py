@@ -177,6 +177,9 @@ def test_every_stage_of_a_recipe_is_words_of_distill_train(zoo, name, monkeypatc
             widths.append([build[key] for key in ("half", "quarter", "eighth", "blocks")])
         return settings
 
+    if this.start:
+        other = zoo.recipe(this.start["student"])
+        settings_of([*other.words, *other.stages[this.start["stage"] - 1]])
     for number, stage in enumerate(this.stages, 1):
         if "mean" in stage:
             assert max(stage["mean"]) < number
@@ -191,9 +194,6 @@ def test_every_stage_of_a_recipe_is_words_of_distill_train(zoo, name, monkeypatc
         student = [*this.student, "teacher.path=x", "init=x.onnx", "photos=x"]
         assert compose.load("train", student, zoo.schema_of).teacher["path"] == "x"
         assert all(map(zoo.listed, (*this.domains, this.photos, this.test)))
-    if this.start:
-        other = zoo.recipe(this.start["student"])
-        settings_of([*other.words, *other.stages[this.start["stage"] - 1]])
     assert all(each == widths[0] for each in widths)
 
 
