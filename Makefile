@@ -1,6 +1,8 @@
 # make demo, make test: install what is missing, then run. Everything lives in .venv.
 PYTHON ?= python3
 VENV ?= .venv
+# Processes of the tests. CI takes 3 on two cores: many tests wait for a browser or a process.
+WORKERS ?= 2
 RUN := $(VENV)/bin/python
 
 .DEFAULT_GOAL := help
@@ -33,16 +35,16 @@ demo: install  ## nine photographs, the built-in cartoon teacher, a trained stud
 	@echo "on the camera  make lens ARGS=run=demo"
 
 test: $(VENV)/.everything  ## the fast tests, a few minutes
-	$(RUN) -m pytest -n 2 -m "not slow and not campaign"
+	$(RUN) -m pytest -n $(WORKERS) -m "not slow and not campaign"
 
 test-all: $(VENV)/.everything  ## and the slow ones, as CI does: a quarter of an hour
-	$(RUN) -m pytest -n 2 -m "not campaign"
+	$(RUN) -m pytest -n $(WORKERS) -m "not campaign"
 
 test-long: $(VENV)/.everything  ## the tests that CI leaves out
-	$(RUN) -m pytest -n 2 -m campaign
+	$(RUN) -m pytest -n $(WORKERS) -m campaign
 
 coverage: $(VENV)/.everything  ## the share of src/ that CI's tests run, without what processes of their own run
-	$(RUN) -m pytest -n 2 -m "not campaign" --cov=src --cov-report=term:skip-covered
+	$(RUN) -m pytest -n $(WORKERS) -m "not campaign" --cov=src --cov-report=term:skip-covered
 
 campaign: coverage test-long killpoints fuzz mutants  ## hours: what a scheduled workflow runs every week
 
