@@ -371,6 +371,7 @@ def refused(line: str, call: Callable[..., Any], *args: Any, **settings: Any) ->
     [
         refused("papriko: no such file or run, and no student of this", distill.load, "papriko"),
         refused("repo=mine: USER/NAME on the Hub", distill.load, "hub:mine"),
+        refused("None: want the name of a student, a file or a run", distill.load, None),
         refused("sice: no such setting; did you mean size", distill.load, "toon", sice=3),
         refused("data.root=gone: no such folder", distill.train_student, "gone", style="own"),
         refused("val: missing", distill.train_student, [(PHOTO, PHOTO)]),

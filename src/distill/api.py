@@ -100,6 +100,8 @@ def load(student: str | Path | Run = "hayao", **settings: Any) -> Stylizer:
     from distill.stylize import stylizing
     from distill.stylize.stylizer import Stylizer
 
+    if not isinstance(student, str | Path | Run):
+        raise DistillError(f"{student!r}: want the name of a student, a file or a run")
     chosen = compose.from_keywords("stylize", Stylize, {}, settings)
     path = _file_of(student)
     network = stylizing.open_student(path, chosen.threads, chosen.direction, chosen.device, chosen)

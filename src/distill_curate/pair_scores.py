@@ -19,7 +19,6 @@ from distill.data.shifts import SIDE, register
 from distill.data.thumbnails import id_of_files, measured_rows
 from distill_curate.style_change import BLOCK, StyleChange
 
-SAVE_EVERY = 200  # pairs; a kill loses at most so many
 STYLE_LAYERS = 3
 SCORES = np.dtype(
     [
@@ -68,7 +67,7 @@ def measure(
             row["change"] = style(*both)[0]
 
     ids = [id_of_files(each, how) for each in files]
-    return measured_rows(kept, SCORES, ids, measure_pair, ("pair", "curating"), SAVE_EVERY)
+    return measured_rows(kept, SCORES, ids, measure_pair, ("pair", "curating"))
 
 
 def available_landmarks() -> FindLandmarks | None:

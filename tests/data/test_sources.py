@@ -11,6 +11,7 @@ from distill.config.arguments import TypedKeys, overrides_of
 from distill.config.settings.training import Prepare, Train, source_of
 from distill.core.errors import DistillError
 from distill.data.kinds import chosen
+from distill.data.kinds.source import Source
 from distill.data.pairs import find_pairs
 from distill.models import build
 from distill.prepare import __main__ as prepare
@@ -221,3 +222,13 @@ def test_a_picture_is_no_list(here, capsys, key):
     (here / "p.png").write_bytes(b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR")
     assert run(prepare, "photos=a", f"{key}=p.png", *SMALL) == 1
     assert f"{key}=p.png: is no text; write one picture a line" in capsys.readouterr().err
+
+
+def test_a_source_of_a_plug_in_that_lacks_a_method_is_one_line(monkeypatch):
+    class Unfinished(Source):
+        needs_labels = False
+
+    monkeypatch.setattr(f"{__name__}.Unfinished", Unfinished, raising=False)
+    monkeypatch.setattr(chosen.plugins, "values", lambda *_: [f"{__name__}.Unfinished"])
+    with pytest.raises(DistillError, match=r"^data.kind=mine: .*Unfinished has no .*training_sets"):
+        chosen.source_named("mine")

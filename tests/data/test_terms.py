@@ -388,10 +388,12 @@ def test_one_word_is_enough_for_a_style_picture(here):
     assert of_run(*words[:2], "style.licence=CC0", recipe="picture").commercial == "unknown"
 
 
-@pytest.mark.parametrize("folder", ["CelebA-HQ/x", "p/lfw", "FFHQ_256", "p"])
+@pytest.mark.parametrize("folder", ["CelebA-HQ/x", "p/lfw", "FFHQ_256", "p", "link"])
 def test_collections_for_research_are_known_by_their_names(here, folder):
     (here / "p/mine/imagenet").mkdir(parents=True)
     (here / "p/mine/imagenet/a.jpg").touch()
+    (here / "lfw").mkdir()
+    (here / "link").symlink_to("lfw")
     card = compose.load("prepare", [f"photos={folder}", "style=toon", "card.licence=CC0"], Prepare)
     with pytest.raises(DistillError, match=r"card.licence=CC0: .* for research only; state in .*"):
         terms.check_stated(card.card, card)

@@ -6,7 +6,7 @@ import torch
 from torch import nn
 
 from distill.core.errors import DistillError
-from distill.losses.criterion import Criterion
+from distill.losses.criterion import Criterion, make_criterion
 from distill.losses.gka import GKA
 from distill.losses.ink import InkWeighted
 from distill.losses.smooth_l1 import SmoothL1
@@ -35,6 +35,22 @@ def test_weights_of_absent_terms_do_not_count():
     total, raw = criterion(RAMP, BLACK)
     assert list(raw) == ["sobel"]
     assert total.item() == pytest.approx(2 * EDGES, rel=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("terms", "weights", "line"),
+    [
+        (
+            "sobel",
+            {"sobel": 1.0, "dark": 0.5},
+            r"^loss\.weights\.dark: no such term; there are sobel",
+        ),
+        ("dark", {}, r"^loss\.terms\.dark: has no weight, add \+loss\.weights\.dark=1"),
+    ],
+)
+def test_a_term_and_its_weight_belong_together(terms, weights, line):
+    with pytest.raises(DistillError, match=line):
+        make_criterion({terms: {"_target_": "distill.losses.sobel.Sobel"}}, weights, {})
 
 
 def test_activations_go_to_gka_and_pictures_to_the_rest():

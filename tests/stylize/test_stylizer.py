@@ -128,6 +128,7 @@ def test_size_is_what_the_student_sees(shipped_students):
     [
         (COLOURS.astype(int), r"array \(40, 48, 3\) int64: want uint8, or float in \[0, 1\]"),
         (COLOURS / 1.0, r"array \(40, 48, 3\) float64: has values from 0 to 255, want \[0, 1\]"),
+        (np.full((8, 8, 3), 1.001), r"has values from 1.001 to 1.001, want"),
         (COLOURS / 127.5 - 1, r"has values from -1 to 1, want \[0, 1\]"),
         (np.full((8, 8, 3), np.nan), "has values from nan to nan"),
         (

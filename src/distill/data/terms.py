@@ -306,7 +306,8 @@ def check_stated(stated: LicenceSettings | SetCard, source: Training | PhotoSour
             continue
         files = walk(folder) if folder.is_dir() else ()
         names = (file.relative_to(folder).as_posix() for file in files)
-        match = next(filter(None, map(_RESEARCH.search, chain(folder.parts[-3:], names))), None)
+        parts = (*folder.parts[-3:], *folder.resolve().parts[-3:])  # `.`, or a link
+        match = next(filter(None, map(_RESEARCH.search, chain(parts, names))), None)
         if match:
             raise DistillError(
                 f"{key}={licence}: {folder} looks like {match[0]}, a collection for research only; "

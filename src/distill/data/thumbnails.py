@@ -7,6 +7,7 @@ as discs rotated about the centre; what makes two pictures near-duplicates is in
 
 import hashlib
 import math
+import time
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -59,24 +60,25 @@ def measured_rows(
     ids: Sequence[bytes],
     measure: Callable[[int, np.ndarray], None],
     shown: tuple[str, str],
-    save_every: int = 2000,
 ) -> np.ndarray:
     """A row for each of `ids`, of those that `file` keeps or as `measure` fills it, by its number.
 
-    What cannot be read stays as `measure` leaves it; what is new is kept, where that can be, after
-    `save_every` pictures too. `shown` are unit and title of the progress bar.
+    What cannot be read stays as `measure` leaves it; what is new is kept, where that can be, every
+    half a minute too. `shown` are unit and title of the progress bar.
     """
     known: dict[bytes, Any] = {**load_rows(file, kind)}
     missing = [i for i, each in enumerate(ids) if each not in known]
-    for count, i in enumerate(track(missing, len(missing), *shown), 1):
+    saved = time.monotonic()
+    for i in track(missing, len(missing), *shown):
         row = np.zeros((), kind)
         row["id"] = ids[i]
         with suppress(BadPhoto):  # training names it
             measure(i, row)
         known[ids[i]] = row
-        if count % save_every == 0 or count == len(missing):
+        if time.monotonic() - saved > SAVE_SECONDS or i == missing[-1]:
             with suppress(OSError):  # a cache may fail
                 save_rows(file, np.array([*known.values()], kind))
+            saved = time.monotonic()
     return np.array([known[each] for each in ids], kind)
 
 
@@ -95,7 +97,7 @@ def id_of_files(paths: Iterable[Path], how: str = "") -> bytes:
 
 
 SMALL, LARGE = 16, 32  # pixels a side
-SAVE_EVERY = 2000  # photos
+SAVE_EVERY, SAVE_SECONDS = 2000, 30  # thumbnails; of measured pairs, which take longer
 PART = 250  # made at once: one task of an engine
 WAITING = 8  # threads at least, of photos at an address: they wait for the store
 THUMBNAIL = np.dtype([("small", "u1", (SMALL, SMALL)), ("large", "u1", (LARGE, LARGE))])

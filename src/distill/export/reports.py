@@ -151,9 +151,10 @@ class Comparison:
         """One line for each format that was not made or is too far from the float network."""
         problems = [row.problem for row in self.rows if row.problem]
         return problems + [
-            f"{row.format}: {row.mean:.1f} dB mean, {row.worst:.1f} worst to the float {self.what}"
+            f"{row.format}: {row.mean:.1f} dB mean, {row.worst:.1f} worst to the float "
+            f"{self.what}, short of {row.least[0]:g} and {row.least[1]:g}; its file is kept"
             for row in self.rows
-            if row.short
+            if row.short and row.least
         ]
 
     def print(self) -> None:

@@ -138,12 +138,15 @@ class Criterion(nn.Module):
 def make_criterion(
     terms: Mapping[str, nodes.Node], weights: Mapping[str, float], start: Mapping[str, float]
 ) -> Criterion:
-    """The terms whose weight is above 0. Raises DistillError for a name that is no term."""
+    """The terms whose weight is above 0. Raises DistillError for a name that is no term, and for a
+    term without a weight."""
     for key, table in (("weights", weights), ("start", start)):
         if unknown := sorted(table.keys() - terms.keys()):
             raise DistillError(
                 f"loss.{key}.{unknown[0]}: no such term; there are {', '.join(sorted(terms))}"
             )
+    if idle := sorted(terms.keys() - weights.keys()):
+        raise DistillError(f"loss.terms.{idle[0]}: has no weight, add +loss.weights.{idle[0]}=1")
     modules = {
         name: nodes.part(f"loss.terms.{name}", terms[name], nn.Module)
         for name, w in weights.items()

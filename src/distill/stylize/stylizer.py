@@ -26,6 +26,7 @@ WANTED = "a PIL picture, an array (H, W, 3 or 4), or several: a list, or an arra
 # Pixels in one run. Of two pictures of 256² each takes 4 % less time than alone; eight are more
 # than a core's cache has room for, and take 16 % longer.
 BATCH = 2**17
+ROUNDING = 1e-4  # of float32, that resizing adds to a picture in [0, 1]
 
 Pictures = TypeVar("Pictures")
 
@@ -121,7 +122,7 @@ class Stylizer:
         what, real = f"array {pixels.shape} {pixels.dtype}", pixels.dtype.kind == "f"
         if not real and pixels.dtype != np.uint8:
             raise DistillError(f"{what}: want uint8, or float in [0, 1]")
-        if real and not (pixels.min() >= 0 and pixels.max() <= 1):  # true for NaN too
+        if real and not (pixels.min() >= -ROUNDING and pixels.max() <= 1 + ROUNDING):  # NaN too
             span = f"{pixels.min():.4g} to {pixels.max():.4g}"
             raise DistillError(f"{what}: has values from {span}, want [0, 1]")
         levels = (pixels * 255).round().astype(np.uint8) if real else pixels

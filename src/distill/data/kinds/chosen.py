@@ -33,7 +33,10 @@ def source_named(kind: str) -> type[Source]:
     if kind in KINDS:
         return KINDS[kind]
     for name in plugins.values("sources", kind):
-        return nodes.check_base(f"sources.{kind}", {"_target_": name}, Source)
+        source: type[Source] = nodes.check_base(f"sources.{kind}", {"_target_": name}, Source)
+        if missing := sorted(source.__abstractmethods__):
+            raise DistillError(f"data.kind={kind}: {name} has no {', '.join(missing)}")
+        return source
     raise DistillError(nodes.unknown_name(kind, [*KINDS, *kinds_of_plugins()], "data.kind"))
 
 
