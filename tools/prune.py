@@ -164,8 +164,8 @@ def train(student: Student, before: Student, paths: Sequence[Path], steps: int) 
         # The thumbnail's come first; the photo itself and what is at half its size are as before.
         return [*outputs[-len(network.encoder.strides) :][2:], picture]
 
-    optimizer = torch.optim.Adam(student.parameters())
-    schedule = torch.optim.lr_scheduler.OneCycleLR(optimizer, RATE, steps, pct_start=0.05)
+    optimizer = torch.optim.Adam(student.parameters(), RATE)
+    schedule = torch.optim.lr_scheduler.LinearLR(optimizer, 1, 0, steps)
     progress = trange(steps, desc="fitting", unit="step")
     for photos, _ in zip(crops(paths), progress, strict=False):
         with torch.no_grad():
