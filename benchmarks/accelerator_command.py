@@ -39,7 +39,7 @@ def loader(asked: Sequence[str], length: tuple[int, int, int]) -> float:
     """Pictures a second that the command's workers read, with nobody who uses them."""
     batch, warm, steps = length
     settings = compose.load("train", asked, Train)
-    pictures = labelling.training_data(settings, student_training.needed_teacher(settings)).train
+    pictures = labelling.label_and_load(settings, student_training.needed_teacher(settings)).train
     total = (warm + steps) * batch
     sampler, stamps = StreamSampler(total, batch=batch), []
     for _ in DataLoader(pictures, batch, sampler=sampler, num_workers=settings.data.workers):

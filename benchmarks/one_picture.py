@@ -117,7 +117,7 @@ def main() -> None:
     module = student_module(plain, Unchanged().freeze(), PictureModule)
     assert isinstance(module, PictureModule)
     module.criterion.rescale(run_criterion(said, checkpoint).factors)
-    network = trained(module, labelling.training_data(said, Unchanged().freeze()), given.steps)
+    network = trained(module, labelling.label_and_load(said, Unchanged().freeze()), given.steps)
     pictures = held_out_photos(network, said, settings)
     settings = replace(settings, optimised=0)
     theirs, their_scores = score_style(pictures, checkpoint, said, {"student": network}, settings)

@@ -31,6 +31,7 @@ from distill.core.errors import DistillError, OneLine
 from distill.core.images import to_tensor
 from distill.data.photos import centre_square, find_all, read_photo
 from distill.models.batchnorm import fold_batchnorm
+from distill.models.students.decoders.detail import Detail
 from distill.models.students.student import Student
 from distill.runs.published_student import PublishedStudent
 
@@ -202,14 +203,20 @@ def prune(
     ]
     before = deepcopy(student.student)
     if half is not None:
+        decoder = student.student.decoder
+        if not isinstance(decoder, Detail) or not 12 <= half <= decoder.out.in_channels:
+            raise DistillError(f"--half {half}: of decoder=detail, from 12 to what it has")
         narrow_half(student, photos, half)
         build = {**about.decoder.build, "half": half}
         about = replace(about, decoder=replace(about.decoder, build=build))
     for number, block in enumerate(encoder.blocks[2:] if expansion else (), 2):
         factor = next(f for f, stage in zip(expansion, STAGES, strict=True) if number in stage)
         if not isinstance(block, nn.Identity):  # left out by encoder.without
-            to = factor * block.conv[0][0].in_channels
-            if to < block.conv[0][0].out_channels:
+            widen = block.conv[0][0]
+            if (to := factor * widen.in_channels) > widen.out_channels:
+                has = widen.out_channels // widen.in_channels
+                raise DistillError(f"--expansion {factor}: block {number} has {has} alone")
+            if to < widen.out_channels:
                 narrow_block(block.conv, encoder, photos, to)
     if expansion:
         about = replace(about, encoder={**about.encoder, "expansion": [*expansion]})

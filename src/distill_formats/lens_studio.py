@@ -14,7 +14,7 @@ from distill.core.terms import read_terms
 from distill.export.format import ConversionSource, ConvertedFormat, Inference, OnnxFormat
 from distill.export.forms import Form
 from distill.export.fp16 import halved
-from distill.export.graph.operator_sets import foreign_operators
+from distill.export.graph.operator_gate import foreign_operators
 from distill.export.graph.plain import in_strict_operators
 from distill.export.onnx import OnnxExporter
 from distill.export.snippets import filled

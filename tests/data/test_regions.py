@@ -13,7 +13,7 @@ from distill.core.errors import DistillError
 from distill.data import regions
 from distill.data.datasets import PairSet
 from distill.data.faces import Box, Face
-from distill.data.loaders import labelled
+from distill.data.loaders import data_module
 from distill.data.pairs import Pair
 from distill.data.regions import ONE, Regions
 
@@ -178,4 +178,4 @@ def test_other_parts_and_weights_are_refused(typed):
 def test_it_is_of_folders_of_pairs(typed, tmp_path):
     words = ["style=own", f"data.root={tmp_path}", "loss.region={eyes: 2}", typed]
     with pytest.raises(DistillError, match=r"loss\.region: of a folder of pairs only"):
-        labelled(compose.load("train", words, Train))
+        data_module(compose.load("train", words, Train))

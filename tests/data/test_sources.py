@@ -122,7 +122,7 @@ def training(*arguments):
 
 
 def data_of(settings):
-    return labelling.training_data(settings, build.load_teacher(settings.style, settings.teacher))
+    return labelling.label_and_load(settings, build.load_teacher(settings.style, settings.teacher))
 
 
 def names(data):

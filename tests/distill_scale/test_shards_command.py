@@ -119,7 +119,7 @@ def test_a_missing_library_is_one_line(packed, capsys, monkeypatch, package):
 
 def data_of(*words, size=64):
     typed = ["photos=photos", f"style.resolution={size}", "data.workers=0", *words]
-    return loaders.labelled(compose.load("train", typed, Train))
+    return loaders.data_module(compose.load("train", typed, Train))
 
 
 @pytest.mark.campaign

@@ -12,7 +12,7 @@ from distill.core.onnx_files import GLOBAL_STATISTICS, noted
 from distill.core.sessions import open_session
 from distill.core.state_dicts import tensors_in_graph
 from distill.export.fp16 import Float16
-from distill.export.graph.operator_sets import foreign_operators
+from distill.export.graph.operator_gate import foreign_operators
 from distill.export.int8 import Int8
 from distill.export.onnx import OnnxExporter, parity
 from distill.export.whole_picture import Thumbnailed

@@ -12,7 +12,7 @@ from distill.core.onnx_files import ABOUT, noted
 from distill.core.sessions import open_session, picture_call
 from distill.core.terms import NOTE, read_terms
 from distill.export.fp16 import of_inks
-from distill.export.graph.operator_sets import foreign_operators
+from distill.export.graph.operator_gate import foreign_operators
 from distill.export.int8 import LEAST_PHOTOS, Int8, quantised, tail, weight_ranges
 from distill.export.onnx import OnnxExporter
 from distill.metrics.similarity import psnr

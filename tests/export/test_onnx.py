@@ -13,7 +13,7 @@ from torch import Tensor, nn
 from distill.core.errors import DistillError
 from distill.core.nodes import bind
 from distill.core.onnx_files import FLUSH, flush_subnormals
-from distill.export.graph.operator_sets import foreign_operators
+from distill.export.graph.operator_gate import foreign_operators
 from distill.export.onnx import OnnxExporter, parity
 from distill.models import zoo
 from distill.models.batchnorm import fold_batchnorm

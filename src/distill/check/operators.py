@@ -25,7 +25,7 @@ PLANAR = dict.fromkeys(
     ("AveragePool", "GlobalAveragePool", "GlobalMaxPool", "MaxPool"), "it is of two dimensions"
 )
 UPSAMPLE = {"Upsample": "export with opset 11 or newer, where it is Resize: exporter.opset=11"}
-# What computes a student's statistics of the whole picture (export/graph/operator_sets.py).
+# What computes a student's statistics of the whole picture (export/graph/operator_gate.py).
 SUMMARY_FILE = (
     "export with exporter.profile=strict: NAME_summary.onnx, which the app runs, computes it"
 )

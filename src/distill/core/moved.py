@@ -17,6 +17,7 @@ from typing import Any, cast
 MOVED = {
     "data.set_files": "data.manifest",
     "export.ends": "export.forms",
+    "export.graph.operator_sets": "export.graph.operator_gate",
     "export.graph.thumbnail": "export.whole_picture",
     "exporters": "export",
     "training.schedules": "train.schedules",

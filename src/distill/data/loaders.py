@@ -13,7 +13,7 @@ from distill.data.kinds.chosen import data_source
 from distill.data.kinds.source import FOLDER_ONLY, Split
 
 
-def labelled(settings: Train, split: Split | None = None) -> DistillData:
+def data_module(settings: Train, split: Split | None = None) -> DistillData:
     """Training and validation pictures of recipe=distill, of a set that is there.
 
     `split` gives the photos of data=photos by their sides.

@@ -20,7 +20,7 @@ from distill.core.files import atomic_write, write_json
 from distill.core.onnx_files import load_model, summary_file
 from distill.export.format import Float32
 from distill.export.fp16 import Float16
-from distill.export.graph.operator_sets import foreign_operators
+from distill.export.graph.operator_gate import foreign_operators
 from distill.export.onnx import ANOTHER_SIZE, SIDE, batches, has_statistics, parity
 from distill.export.reports import REPORT, BudgetCheck, BudgetReport, compressed_size
 from distill.export.subject import Subject, limits

@@ -1,6 +1,6 @@
 """ONNX that lens tools and phones read: one file, static, folded, flushed, no foreign operators.
 
-Which operators are foreign is a matter of the profile (graph/operator_sets.py).
+Which operators are foreign is a matter of the profile (graph/operator_gate.py).
 """
 
 import io
@@ -23,7 +23,7 @@ from distill.core.onnx_files import COLOURS_AT, GLOBAL_STATISTICS, SUMMARY, flus
 from distill.core.sessions import open_session
 from distill.core.terms import NOTE
 from distill.export.forms import Form, FormName
-from distill.export.graph.operator_sets import OPERATORS, SUMMARY_INPUT, Profile
+from distill.export.graph.operator_gate import OPERATORS, SUMMARY_INPUT, Profile
 from distill.export.graph.plain import doubles, in_strict_operators, tidy
 from distill.export.whole_picture import CalledAs, OnePass, add_thumbnail, by_thumbnail
 from distill.models.students import global_statistics

@@ -254,7 +254,7 @@ def _drops(settings: PhotoSource) -> dict[str, Any]:
     return {**sources.drop_lists(settings), "record": record}
 
 
-def training_data(settings: Train, teacher: Teacher | None) -> DistillData:
+def label_and_load(settings: Train, teacher: Teacher | None) -> DistillData:
     """Training and validation pictures of recipe=distill; makes the pairs that are missing.
 
     `teacher` may be None where a folder of pairs of one's own is there.
@@ -263,8 +263,8 @@ def training_data(settings: Train, teacher: Teacher | None) -> DistillData:
 
     if settings.data.kind == "photos":
         assert teacher is not None
-        return loaders.labelled(settings, partial(split_on_the_fly, settings, teacher))
+        return loaders.data_module(settings, partial(split_on_the_fly, settings, teacher))
     if data_source(settings).needs_labels:
         assert teacher is not None
         prepare(settings, teacher)
-    return loaders.labelled(settings)
+    return loaders.data_module(settings)

@@ -60,7 +60,7 @@ def train(
     module = student_module(settings, teacher, kind)
     watching = [*([StudentEMA(settings.ema)] if settings.ema else []), LateTerms(), Health()]
     trainer = make_trainer(settings, run, watching, clip=settings.trainer.clip)
-    data = data or labelling.training_data(settings, teacher)
+    data = data or labelling.label_and_load(settings, teacher)
     begin_at_targets(module, data)
 
     if first:
@@ -80,7 +80,7 @@ def parts(
     teacher = needed_teacher(settings)
     pl.seed_everything(settings.seed, verbose=False)
     module = student_module(settings, teacher, kind)
-    return module, labelling.training_data(settings, teacher)
+    return module, labelling.label_and_load(settings, teacher)
 
 
 def check(settings: Train) -> None:

@@ -13,7 +13,7 @@ import yaml
 from torch import nn
 
 from distill.core.errors import DistillError
-from distill.export.graph.operator_sets import STRICT_OPERATORS, foreign_operators
+from distill.export.graph.operator_gate import STRICT_OPERATORS, foreign_operators
 from distill.export.onnx import OnnxExporter, parity
 from distill.metrics import complexity
 from distill.models.batchnorm import fold_batchnorm

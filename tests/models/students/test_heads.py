@@ -11,7 +11,7 @@ from skimage.color import rgb2lab
 from torch import nn
 
 from distill.core.errors import DistillError
-from distill.export.graph.operator_sets import foreign_operators
+from distill.export.graph.operator_gate import foreign_operators
 from distill.export.graph.plain import SigmoidMixture
 from distill.export.onnx import OnnxExporter
 from distill.metrics.complexity import graph_macs

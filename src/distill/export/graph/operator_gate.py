@@ -1,7 +1,7 @@
 """Which operators may be in an exported file: named sets, and what lies outside of one.
 
 strict       what the lens models released with the paper are made of; they ran in the app.
-             Transposed convolutions are rewritten in it (strict.py), exactly, at some cost
+             Transposed convolutions are rewritten in it (plain.py), exactly, at some cost
 transposed   and transposed convolutions of 2×2 with stride 2, which Snap's table of supported
              layers allows on every device (kernel = stride, no padding, no dilation)
              and Exp, ReduceMax … of a head: strict makes them of sigmoids, Div and Conv

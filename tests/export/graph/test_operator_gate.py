@@ -9,7 +9,7 @@ from pydantic import TypeAdapter, ValidationError
 from torch import nn
 
 from distill.core.errors import DistillError
-from distill.export.graph.operator_sets import (
+from distill.export.graph.operator_gate import (
     OPERATORS,
     STRICT_OPERATORS,
     Profile,
