@@ -1,8 +1,8 @@
 # make demo, make test: install what is missing, then run. Everything lives in .venv.
 PYTHON ?= python3
 VENV ?= .venv
-# Processes of the tests. CI takes 3 on two cores: many tests wait for a browser or a process.
-WORKERS ?= 2
+# Processes of the tests, three on two cores: many wait for a browser or another process.
+WORKERS ?= 3
 RUN := $(VENV)/bin/python
 
 .DEFAULT_GOAL := help
