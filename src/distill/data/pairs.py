@@ -172,9 +172,9 @@ class Pairs(Sequence[Pair]):
 
     def take(self, indices: Iterable[int]) -> Pairs:
         """The pairs with these indices, in this order."""
-        taken = copy(self)
-        taken._rows = self._rows[np.fromiter(indices, int)]
-        return taken
+        selection = copy(self)
+        selection._rows = self._rows[np.fromiter(indices, int)]
+        return selection
 
 
 def check_transparency(root: Path | str, pairs: Sequence[ReadablePair], swap: bool) -> None:

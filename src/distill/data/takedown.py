@@ -150,7 +150,7 @@ def _beside(terms: Terms, count: int, whose: str) -> Terms:
 def taken_down(root: Path, learnt: Set[str] | None = None) -> dict[Path, set[str]]:
     """The pairs of pictures taken down that the set at `root` holds, by the set that they were
     taken down of; with the names of the pairs that a run `learnt`, those among them."""
-    found = dict[Path, set[str]]()
+    held = dict[Path, set[str]]()
     for record in _records(root):
         pictures, lines = _pictures(record), read_dropped(record)
         of = record.parents[1] if record.parent.name == KEPT else record.parent
@@ -160,15 +160,14 @@ def taken_down(root: Path, learnt: Set[str] | None = None) -> dict[Path, set[str
         if not ours:
             same = copies(_files(root), lines).items()
             pairs |= {pair_of(name) for file, name in same if learnt is None or file.key in learnt}
-            with suppress(
-                DistillError
-            ):  # of the same photos, by another teacher or of another size
+            # Of the same photos, by another teacher or of another size.
+            with suppress(DistillError):
                 if (photos := _photos_of(of)) and photos == _photos_of(root):
                     there = _among(pictures, (row.pair for row in _rows(root)))
                     pairs |= {*(there if learnt is None else _among(there, learnt))}
         if pairs:
-            found[of] = pairs
-    return found
+            held[of] = pairs
+    return held
 
 
 def _among(pictures: Mapping[str, str], names: Iterable[str]) -> dict[str, str]:
