@@ -23,11 +23,11 @@ from distill.check import check_report, nnapi_profile, snapml_profile, web_profi
 from distill.config import compose, registry
 from distill.config.settings.training import Train
 from distill.core import onnx_files, sessions
+from distill.core.licence_terms import Licence, Terms
 from distill.core.state_dicts import load_into
-from distill.core.terms import Licence, Terms
 from distill.data import decode, photos
 from distill.data.decode import BadPhoto
-from distill.data.terms import terms_of
+from distill.data.licence_terms import terms_of
 from distill.models import build, checkpoint, network_file
 from distill.runs import run_folder
 from distill.stylize.onnx_student import OnnxStudent

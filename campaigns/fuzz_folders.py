@@ -24,15 +24,15 @@ from distill.config import compose
 from distill.config.settings.base import LicenceSettings
 from distill.config.settings.commands import RunChoice
 from distill.config.settings.training import Prepare, Train
-from distill.core.terms import Licence, Terms, read_terms
+from distill.core.licence_terms import Licence, Terms, read_terms
 from distill.data import photo_table
-from distill.data.cards.terms import terms_section
+from distill.data.cards.licence_table import terms_section
 from distill.data.dropped import content_line
+from distill.data.licence_terms import keep_terms, kept_terms, state_terms, terms_of
 from distill.data.manifest import Manifest
 from distill.data.pairs import find_pairs
 from distill.data.photos import BadPhoto, Photo, find_photos, read_photo
-from distill.data.takedown import report_takedown, set_with_takedown, with_takedown
-from distill.data.terms import keep_terms, kept_terms, state_terms, terms_of
+from distill.data.takedown import record_takedown, set_with_takedown, with_takedown
 from distill.eval_fid.line_scores import teacher_of
 from distill.eval_fid.training_pictures import pictures_of
 from distill.prepare import labelling
@@ -125,13 +125,13 @@ class PairSets(TextFiles):
         for folder in ("", "photos"):
             Path(folder, "terms.csv").write_text(rows)
         self._photos = find_photos(Path("photos"))
-        self._manifest = labelling.manifest(self._source, Toon())
+        self._manifest = labelling.manifest_of(self._source, Toon())
         Path("drop.txt").write_text("photo_0.png\nnobody.png\n")
         Path("restore.txt").write_text("photo_0.png\nsub/nobody.png\n")
         self._build(Path("drop.txt"))
         keep_terms(Path("set"), self._source)
         Path("set/teacher.json").write_text('{"settings": "", "photos": 4, "mirror_db": 60.0}\n')
-        report_takedown(Path("set"), {"photo_0-1": "photo_0.png"}, Path("."))
+        record_takedown(Path("set"), {"photo_0-1": "photo_0.png"}, Path("."))
         shutil.copytree("set", "kept")
 
     def put(self, case: tuple[str, list], folder: Path) -> None:
@@ -147,7 +147,7 @@ class PairSets(TextFiles):
         shutil.copyfile("terms.csv", "photos/terms.csv")
         if name not in self.lists:
             shutil.copyfile(folder / name, Path("photos" if name == "terms.csv" else root, name))
-        manifest: Manifest = labelling.manifest(self._source, Toon())
+        manifest: Manifest = labelling.manifest_of(self._source, Toon())
         manifest.check(root)
         pictures_of(self._source)
         photo_table.folders_of(root, ["photo_1.png"])
@@ -163,7 +163,7 @@ class PairSets(TextFiles):
     def _build(self, drop: Path | None, restore: Path | None = None) -> None:
         maker = Negatives()
         made = (self._photos, maker, self._manifest, PairStore(Path("set"), maker.folders))
-        report_takedown(Path("set"), build_set(*made, drop=drop, restore=restore).newly, Path("."))
+        record_takedown(Path("set"), build_set(*made, drop=drop, restore=restore).newly, Path("."))
 
 
 class TermsFiles(TextFiles):
@@ -322,7 +322,7 @@ class RunFolders(TextFiles):
         run_folder.find_run(RunChoice(run="kept", runs="runs", checkpoint="best", output=None))
         self._run.resumable(self._settings)
         with_takedown(Terms(()), self._run.last)
-        report_takedown(Path(), {"photo": "photo.png"}, Path("runs"), restored=["photo-1"])
+        record_takedown(Path(), {"photo": "photo.png"}, Path("runs"), restored=["photo-1"])
 
 
 class _AtStep:

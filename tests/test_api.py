@@ -21,7 +21,7 @@ from torch import Tensor, nn
 import distill
 from distill.core import plugins
 from distill.core.errors import DistillError
-from distill.data.terms import terms_of
+from distill.data.licence_terms import terms_of
 from distill.metrics import complexity
 from distill.models import zoo
 from distill.models.checkpoint import load_student

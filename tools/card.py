@@ -16,10 +16,10 @@ from distill.config.settings.networks import StyleSettings
 from distill.config.settings.training import Prepare, Train, source_of
 from distill.core.images import sheet, to_tensor
 from distill.core.report import markdown_table
-from distill.data.kinds import chosen
+from distill.data.kinds import registry
+from distill.data.licence_terms import terms_of
 from distill.data.photo_table import SIDES, read_rows
 from distill.data.photos import centre_square, demo_photos, read_photo
-from distill.data.terms import terms_of
 from distill.eval_fid.line_scores import by_kind
 from distill.eval_fid.whole_pictures import table
 from distill.models import zoo
@@ -99,7 +99,7 @@ def picture_facts(run: Path, scores: Facts, speed: Facts, notes: dict[str, str])
         "training": stages(checkpoint),
         "hardware": hardware(trained),
         "torch": torch.__version__,
-        "data": counts(chosen.pairs_root(trained)),
+        "data": counts(registry.data_source(trained).folder),
         "teacher": teacher_of(trained.style),
         "terms": terms_of(run / "export/student.onnx").line,
         "cost": {key: timed[key] for key in ("macs", "parameters", "bytes")} | {"ms": ms},
@@ -317,7 +317,7 @@ def translation_facts(name: str, run: Path, timed: Facts, notes: Facts) -> Facts
         "decoder": trained.decoder.name,
         "loss": {term: weight for term, weight in trained.loss.weights.items() if weight},
         "steps": step_of(checkpoint),
-        "data": counts(chosen.pairs_root(trained)),
+        "data": counts(registry.data_source(trained).folder),
         "teacher": {"file": None, "sha256": None, "licence": terms.chain[0].text},
         "terms": terms.line,
         "cost": {key: timed[key] for key in ("macs", "parameters", "bytes")} | {"ms": ms},

@@ -48,7 +48,7 @@ from distill.config.settings.training import Train
 from distill.core.arrays import to_picture
 from distill.core.errors import DistillError, OneLine
 from distill.core.images import sheet, to_tensor
-from distill.data.kinds import chosen
+from distill.data.kinds import registry
 from distill.data.photos import centre_square, find_all, read_photo
 from distill.metrics import frechet
 from distill.metrics.features import feature_network
@@ -266,7 +266,7 @@ def make(name: str, overrides: list[str], args: argparse.Namespace) -> None:
         return
     # Not the best by validation: a short last stage ends with its averaged weights.
     export = ["-m", "distill.export", f"run={run.name}", f"runs={run.parent}", "checkpoint=last"]
-    scores, pairs = run / "fidelity", chosen.pairs_root(settings)
+    scores, pairs = run / "fidelity", registry.data_source(settings).folder
     students = [args.baseline] if args.baseline else []
     students.append(f"{name}={run / 'export/student.onnx'}")
     if settings.global_statistics == "thumbnail":

@@ -9,7 +9,7 @@ from against_teacher.heldout_set import FidelitySet, persons
 from distill.config.settings.training import Train, source_of
 from distill.core.errors import DistillError
 from distill.core.files import real_path
-from distill.data.kinds import chosen
+from distill.data.kinds import registry
 from distill.data.photo_table import png_names, read_rows
 from distill.data.photos import Photo, Side
 from distill.eval_fid.training_pictures import near_duplicates, runs_behind, seen_sides
@@ -37,7 +37,7 @@ def _check(name: str, trained: Train, held: FidelitySet) -> str:
     chose the checkpoint: by the names of folder and file, and by what the pictures look like.
     """
     source = source_of(trained)
-    root = chosen.pairs_root(source)
+    root = registry.data_source(source).folder
     sides = _seen(root, held)
     seen = {who for side in sides for who in persons(root, side).values()}
     if not seen:

@@ -205,7 +205,7 @@ def student_network(student: str | Path | Run | None = None, **settings: Any) ->
     >>> loss = (student(torch.ones(2, 3, 64, 64)) - 0.5).abs().mean()
     >>> loss.backward()
     """
-    from distill.data.terms import terms_of_run
+    from distill.data.licence_terms import terms_of_run
     from distill.models.network_file import description
     from distill.runs.published_student import PublishedStudent
     from distill.train.first_weights import new_student
@@ -316,7 +316,7 @@ def _subject(student: nn.Module, settings: Export) -> Any:
     """What is exported of a network in memory, whose mode and device stay as they are."""
     from torch import nn
 
-    from distill.data.terms import terms_of_run
+    from distill.data.licence_terms import terms_of_run
     from distill.export import subject
     from distill.models.build import untrained
     from distill.runs.published_student import PublishedStudent

@@ -16,11 +16,11 @@ from distill.core.next_step import same_settings
 from distill.data.dropped import content_line, drop_list
 from distill.data.duplicates import find_near_duplicates
 from distill.data.pairs import Pair, find_pairs
+from distill.data.photo_folders import drop_lists
 from distill.data.photo_table import DROPPED, read_dropped, write_dropped
 from distill.data.photos import Photo, Side
-from distill.data.sources import drop_lists
 from distill.data.split import NO_EDGES
-from distill.data.takedown import report_takedown
+from distill.data.takedown import record_takedown
 from distill_curate.curation_page import SORTED_BY, write_page
 from distill_curate.pair_scores import available_landmarks, measure
 from distill_curate.settings import Curate
@@ -71,7 +71,7 @@ def _take_down(root: Path, pairs: Sequence[CuratedPair], settings: Curate) -> No
     photos = [Photo(each.pair.photo, each.line) for each in pairs]
     drops = drop_list(read_dropped(root / DROPPED), drop, restore, photos)
     contents = [content_line(photo.local) for photo in photos if photo.pair_name in drops.new]
-    report_takedown(root, drops.new, contents=contents, restored=drops.restored)
+    record_takedown(root, drops.new, contents=contents, restored=drops.restored)
     write_dropped(root, drops.lines)  # last: what is killed before finds them again
 
 

@@ -14,8 +14,8 @@ import torch
 from torch import nn
 
 from distill.core.errors import DistillError
+from distill.core.licence_terms import NOTE, read_terms
 from distill.core.onnx_files import ABOUT
-from distill.core.terms import NOTE, read_terms
 from distill.export.format import ConversionSource, ConvertedFormat
 from distill.export.forms import Form
 from distill.export.fp16 import LAYERS

@@ -9,8 +9,8 @@ import onnx
 from onnx import numpy_helper
 
 from distill.core.errors import DistillError
+from distill.core.licence_terms import read_terms
 from distill.core.sessions import open_session, picture_call
-from distill.core.terms import read_terms
 from distill.export.format import ConversionSource, ConvertedFormat, Inference, OnnxFormat
 from distill.export.forms import Form
 from distill.export.fp16 import halved

@@ -11,8 +11,8 @@ import torch
 
 from distill.core.errors import DistillError
 from distill.core.files import write_json
+from distill.core.licence_terms import NOTE, read_terms
 from distill.core.onnx_files import ABOUT
-from distill.core.terms import NOTE, read_terms
 from distill.export.format import ConversionSource, ConvertedFormat, Inference
 
 WORKER = Path(__file__).with_name("tflite_worker.py")

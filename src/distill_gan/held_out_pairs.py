@@ -6,7 +6,7 @@ from torch import nn
 
 from distill.config.settings.commands import EvalFid
 from distill.core.errors import DistillError
-from distill.data.kinds import chosen
+from distill.data.kinds import registry
 from distill.data.pairs import find_pairs
 from distill.data.photos import Photo
 from distill.eval_fid.heldout import (
@@ -27,7 +27,7 @@ def held_out_pairs(network: nn.Module, trained: Pix2PixTrain, settings: EvalFid)
     d = trained.data
     if settings.photos:
         d = replace(d, root=settings.photos, kind="pairs")
-    root = chosen.folder_of_pairs(d)
+    root = registry.folder_of_pairs(d)
     if root is None:
         raise DistillError(
             "data.root=null: the run does not say which pairs; name them: photos=DIR"
@@ -50,10 +50,11 @@ def held_out_pairs(network: nn.Module, trained: Pix2PixTrain, settings: EvalFid)
 def seen_by_pairs(learnt: PairedDataConfig) -> SeenPictures:
     """What a run that learnt from pairs has seen."""
     try:
-        root = chosen.folder_of_pairs(learnt)
+        root = registry.folder_of_pairs(learnt)
     except DistillError as error:  # a set at an address that is gone
         return SeenPictures([], str(error))
     pictures = of_folder(root, None, learnt, None) if root else None
     if pictures is None:
         return SeenPictures([], f"the training pairs {root or ''} are gone")
-    return SeenPictures([pictures], chosen.source_named(learnt.kind).out_of_reach(str(learnt.root)))
+    out_of_reach = registry.source_named(learnt.kind).out_of_reach(str(learnt.root))
+    return SeenPictures([pictures], out_of_reach)

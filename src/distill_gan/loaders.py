@@ -5,7 +5,7 @@ from typing import Any
 from distill.core.errors import DistillError
 from distill.data.datamodule import DistillData
 from distill.data.datasets import PairSet
-from distill.data.kinds.chosen import data_source
+from distill.data.kinds.registry import data_source
 from distill.data.kinds.source import check_some
 from distill.data.pairs import check_transparency
 from distill_gan.domains import find_unpaired

@@ -8,8 +8,8 @@ from typing import Any, Self
 
 from distill.core.errors import needed
 from distill.core.files import write_whole
+from distill.data.licence_terms import described_terms
 from distill.data.takedown import note_published
-from distill.data.terms import described_terms
 from distill.models.network_file import read_network_file
 from distill.runs.published_student import PublishedStudent
 from distill_hub.published_student import (

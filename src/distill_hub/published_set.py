@@ -12,15 +12,15 @@ from typing import Any
 
 from distill.core.errors import DistillError, counted
 from distill.core.files import scratch_folder, write_json, write_whole
+from distill.core.licence_terms import Terms
 from distill.core.next_step import next_step
-from distill.core.terms import Terms
 from distill.data.cards.set_card import CARD, SHEET
 from distill.data.cards.set_formats import FolderFormat, SetFormat
-from distill.data.kinds.chosen import form_at, set_forms
+from distill.data.kinds.registry import form_at, set_forms
+from distill.data.licence_terms import kept_terms
 from distill.data.manifest import MANIFEST, SUMS, TEACHER, TERMS, writing
 from distill.data.photo_table import PHOTOS
 from distill.data.takedown import note_published, set_with_takedown
-from distill.data.terms import kept_terms
 from distill_hub import transfer
 
 LAST = (MANIFEST, SUMS)  # a set without them is none yet

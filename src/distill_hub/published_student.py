@@ -11,9 +11,9 @@ from distill.core.errors import DistillError, counted
 from distill.core.files import cache_folder, scratch_folder, write_json, write_whole
 from distill.core.images import sheet, to_tensor
 from distill.core.report import one_line
-from distill.data.cards.terms import front_matter, licence_entries, terms_section
+from distill.data.cards.licence_table import front_matter, licence_entries, terms_section
+from distill.data.licence_terms import described_terms
 from distill.data.photos import centre_square, demo_photos, read_photo
-from distill.data.terms import described_terms
 from distill.metrics import complexity
 from distill.models.network_file import read_network_file
 from distill.runs.published_student import PublishedStudent

@@ -7,8 +7,8 @@ from distill.core.errors import DistillError
 from distill.core.files import home_path
 from distill.core.next_step import next_step
 from distill.data.address import is_address
+from distill.data.licence_terms import state_terms
 from distill.data.takedown import note_published
-from distill.data.terms import state_terms
 from distill.runs.published_student import PublishedStudent
 from distill.runs.run_folder import Run, run_named
 from distill_hub.published_set import pull_set, push_set

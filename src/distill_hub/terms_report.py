@@ -10,12 +10,12 @@ from distill.config.settings.training import PhotoSource
 from distill.core.errors import DistillError
 from distill.core.files import write_whole
 from distill.core.report import Report, markdown_table, one_line
-from distill.data import sources
-from distill.data.cards.terms import terms_section
-from distill.data.kinds.chosen import data_source, seen_from_here
+from distill.data import photo_folders
+from distill.data.cards.licence_table import terms_section
+from distill.data.kinds.registry import data_source, seen_from_here
+from distill.data.licence_terms import state_terms, terms_of_photos
 from distill.data.manifest import set_facts
 from distill.data.photo_table import RUN_PAIRS, read_sides
-from distill.data.terms import state_terms, terms_of_photos
 from distill.runs.run_folder import run_named
 
 
@@ -45,7 +45,7 @@ def _photos(source: PhotoSource, run: Path) -> Iterator[str]:
     """The sources of the photos, as terms.csv beside them counts them."""
     try:
         root = str(data_source(source).root)
-        folders = [*sources.photo_folders(source).values()]
+        folders = [*photo_folders.folders_by_name(source).values()]
         listed = terms_of_photos(root, source, run)
     except DistillError as error:
         yield str(error)

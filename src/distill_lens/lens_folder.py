@@ -18,7 +18,7 @@ from distill.core import onnx_files
 from distill.core.arrays import over_white, to_array, to_picture
 from distill.core.errors import DistillError
 from distill.core.files import home_path, real_path, room_in, scratch_folder
-from distill.core.terms import NOTE, TAKEN_DOWN, Terms
+from distill.core.licence_terms import NOTE, TAKEN_DOWN, Terms
 from distill.models import zoo
 from distill.runs import run_folder
 from distill.stylize.onnx_student import OnnxStudent

@@ -26,17 +26,24 @@ from distill.core.errors import DistillError
 from distill.core.files import cache_folder
 from distill.core.nodes import part
 from distill.core.progress import bar, track
-from distill.data import photo_table, sources
+from distill.data import photo_folders, photo_table
 from distill.data.address import Address
+from distill.data.licence_terms import kept_terms
 from distill.data.manifest import KEPT, Manifest, SetMetadataStore, check_writable, writing
 from distill.data.photo_table import SIDES, SKIPPED, PhotoRow
 from distill.data.photos import Side
 from distill.data.sampler import check_weights
-from distill.data.terms import kept_terms
 from distill.models import build
 from distill.models.teachers.teacher import Teacher
 from distill.prepare import labelling
-from distill.prepare.pair_maker import Names, PairJob, PairMaker, PairStore, Pictures, make_pairs
+from distill.prepare.pair_maker import (
+    Names,
+    PairJob,
+    PairMaker,
+    PairPictures,
+    PairStore,
+    make_pairs,
+)
 from distill.prepare.teacher_pass import TeacherPass
 from distill_scale.packed.pair_record import CodecName, codec_named, decode_pair
 from distill_scale.packed.shard_index import (
@@ -68,25 +75,26 @@ def label(source: Shards, teacher: Teacher | None) -> Address:
     settings."""
     settings, root = source.settings, source.root
     source.check_sizes()
-    sources.check_photos(settings)
+    photo_folders.check_photos(settings)
     if root.local is not None:
         check_writable(root.local)
-    check_weights(settings.data.weights, len(sources.training_folders(settings)))
+    check_weights(settings.data.weights, len(photo_folders.training_folders(settings)))
     if teacher is None:
         teacher = build.load_teacher(settings.style, settings.teacher)
     metadata = SetMetadataStore(root)
     with part("engine", settings.engine, Engine) as engine:
-        photos = sources.photos(settings)
+        photos = photo_folders.photos(settings)
         fast = teacher.fast()
-        recipe = labelling.manifest(settings, teacher, metadata.folder, photos)
+        manifest = labelling.manifest_of(settings, teacher, metadata.folder, photos)
         before = kept_terms(metadata.folder)
+        how = settings.label
         here, there = (
-            labelling.teacher_pass(settings.label, fast, recipe, each.device(settings.label.device))
+            labelling.teacher_pass(how, fast, manifest, each.device(how.device))
             for each in (HERE, engine)
         )
         labeller = ShardLabeller(there, settings.shard.codec, root)
         store = ShardStore(metadata, settings.shard, engine, labeller)
-        labelling.build(settings, photos, here, recipe, store, engine=engine)
+        labelling.build(settings, photos, here, manifest, store, engine=engine)
     if kept_terms(metadata.folder) != before:
         metadata.publish()
     return root
@@ -150,7 +158,7 @@ class ShardLabeller:
         writer = ShardWriter(replace(lease, device=self.maker.device_name), codec)
         rows = dict(zip((job.name for job in lease.jobs), lease.rows, strict=True))
 
-        def keep(jobs: Sequence[PairJob], pairs: Iterable[Pictures]) -> None:
+        def keep(jobs: Sequence[PairJob], pairs: Iterable[PairPictures]) -> None:
             for job, (photo, target, *_) in zip(jobs, pairs, strict=True):
                 if target.mode == "RGBA" and not codec.lossless:
                     raise DistillError(

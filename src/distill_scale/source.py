@@ -5,7 +5,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, ClassVar
 
-from distill.data import sources
+from distill.data import photo_folders
 from distill.data.address import Address
 from distill.data.datasets import PairSet
 from distill.data.kinds.source import (
@@ -38,7 +38,7 @@ class Shards(Source):
 
     @property
     def root(self) -> Address:
-        return Address(self.data.root or self.place / sources.usual_name(self.settings))
+        return Address(self.data.root or self.place / photo_folders.usual_name(self.settings))
 
     @classmethod
     def folder_at(cls, root: str) -> Path:

@@ -16,10 +16,10 @@ import numpy as np
 from distill.core.errors import DistillError, counted, library_errors, needed
 from distill.core.files import home_path, scratch_folder, write_json
 from distill.core.nodes import unknown_name
-from distill.data import sources
+from distill.data import photo_folders
+from distill.data.licence_terms import keep_terms
 from distill.data.photos import Photo, Side, stem_of
 from distill.data.split import NO_EDGES, Edges, split
-from distill.data.terms import keep_terms
 from distill_sets.settings import PrepareWithSets
 
 YES, NO = ("1", "true", "yes"), ("-1", "0", "false", "no")
@@ -100,16 +100,16 @@ def carry_out(settings: PrepareWithSets) -> Path:
             "recipe=cyclegan: takes pictures as they are; attributes=FILE split=NAME makes A and B "
             "out of photos=DIR, quickdraw.files=FILE.ndjson drawings and photos"
         )
-    if sources.at_addresses(settings):
+    if photo_folders.at_addresses(settings):
         raise DistillError(f"photos={settings.photos}: copy them here; A and B link to their files")
-    for key, file in sources.drop_lists(settings).items():
+    for key, file in photo_folders.drop_lists(settings).items():
         if file:
             raise DistillError(f"{key}={file}: of recipe=cyclegan take it out of photos=DIR itself")
     table = read_table(home_path(settings.attributes))
     for name in (by, *settings.balance):
         if name not in table.columns:
             raise DistillError(f"{table.path}: " + unknown_name(name, table.columns, "attribute"))
-    photos = sources.photos(settings)
+    photos = photo_folders.photos(settings)
     known = [photo for photo in photos if stem_of(photo.key) in table.rows]
     domains = _domains(known, table, by, settings.balance)
     kept = [photo for photo in known if photo.key in domains]
@@ -130,7 +130,7 @@ def carry_out(settings: PrepareWithSets) -> Path:
             "data.val_fraction"
         )
 
-    with new_set(settings, f"{sources.set_name(settings)}-{by}") as (folder, root):
+    with new_set(settings, f"{photo_folders.set_name(settings)}-{by}") as (folder, root):
         for place, each in places.items():
             for photo in each:
                 link(photo, folder / place)

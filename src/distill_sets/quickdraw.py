@@ -17,7 +17,7 @@ from distill.core.arrays import save_png
 from distill.core.errors import DistillError, counted, library_errors, reason_of
 from distill.core.files import home_path, write_json
 from distill.core.progress import bar
-from distill.data import sources
+from distill.data import photo_folders
 from distill_sets.attributes import link, new_set
 from distill_sets.settings import PrepareWithSets, QuickDraw
 
@@ -34,11 +34,12 @@ def carry_out(settings: PrepareWithSets) -> Path:
     options = settings.quickdraw
     if settings.attributes:
         raise DistillError("attributes=, quickdraw.files=: two domains come from either; leave one")
-    if sources.at_addresses(settings):
+    if photo_folders.at_addresses(settings):
         raise DistillError(f"photos={settings.photos}: copy them here; B links to their files")
     names = options.files if isinstance(options.files, list) else [options.files or ""]
-    files, photos = [home_path(each) for each in names], sources.photos(settings)
-    name = f"{'+'.join(file.stem for file in files)}-{sources.set_name(settings)}-{options.size}"
+    files, photos = [home_path(each) for each in names], photo_folders.photos(settings)
+    drawings = "+".join(file.stem for file in files)
+    name = f"{drawings}-{photo_folders.set_name(settings)}-{options.size}"
     with new_set(settings, name) as (folder, root):
         lines = _draw(files, options, folder / "A")
         count = lines["drawn"]

@@ -15,6 +15,7 @@ from distill.core import plugins
 from distill.core.errors import DistillError
 from distill.core.moved import MOVED, current_name, with_current_names
 from distill.core.nodes import check_part, class_of
+from distill.data.datamodule import data_module
 from distill.export.onnx import OnnxExporter
 from distill.models.teachers.teacher import Teacher
 from distill.train import schedules
@@ -50,6 +51,7 @@ def lab(tmp_path, monkeypatch):
     [
         ("distill.training.schedules.cosine", schedules.cosine),
         ("distill.exporters.onnx.OnnxExporter", OnnxExporter),
+        ("distill.data.loaders.data_module", data_module),
     ],
 )
 def test_a_class_is_found_by_the_name_that_an_earlier_run_has_for_it(name, now):

@@ -20,7 +20,7 @@ from distill.config.settings.training import Train
 from distill.core import plugins
 from distill.core.errors import DistillError
 from distill.core.nodes import check_part, is_plugin, part
-from distill.data.kinds.chosen import data_source
+from distill.data.kinds.registry import data_source
 from distill.export.graph.operator_gate import STRICT_OPERATORS, operators_of
 from distill.models.teachers.teacher import Teacher
 from support.refusals import refusal

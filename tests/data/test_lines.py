@@ -11,7 +11,7 @@ import distill
 from distill.config import compose
 from distill.config.registry import schema_of
 from distill.core.errors import DistillError
-from distill.data import loaders
+from distill.data import datamodule
 from distill_drawings.toon import Toon
 
 
@@ -32,7 +32,7 @@ def labelled(tmp_path_factory):
 
 def data_of(root, *words):
     typed = [f"data.root={root}", "head=layers", "style=toon", "style.resolution=96", *words]
-    return loaders.data_module(compose.load("train", typed, schema_of))
+    return datamodule.data_module(compose.load("train", typed, schema_of))
 
 
 def test_every_pair_has_the_layer_that_its_teacher_drew(labelled):

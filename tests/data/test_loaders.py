@@ -8,7 +8,7 @@ from PIL import Image
 from distill.config import compose
 from distill.config.settings.training import Train
 from distill.core.errors import DistillError
-from distill.data import loaders
+from distill.data import datamodule
 from distill.data.manifest import Manifest, write_manifest
 from distill.data.pairs import find_pairs
 from distill.data.worker_loader import ErrorForwardingLoader
@@ -98,7 +98,7 @@ def test_a_teacher_s_pairs_are_mirrored_only_where_that_is_asked_for(tmp_path, m
         data = paired(root, flip, "data.size=64")
     else:
         words = [f"data.root={root}", "style.resolution=64", "data.workers=0", flip]
-        data = loaders.data_module(compose.load("train", words, Train))
+        data = datamodule.data_module(compose.load("train", words, Train))
     reds = [data.train[position]["photo"][0, :, 0] for position in range(12)]
     wanted = {"true": {True, False}, "false": {False}}
     wanted["null"] = wanted["false" if made == "a teacher's" else "true"]
@@ -230,7 +230,7 @@ WRONG = {
     ),
     "no folder": (lambda root: paired(root / "no"), "no: no such folder"),
     "zoom of photos": (
-        lambda root: loaders.data_module(
+        lambda root: datamodule.data_module(
             compose.load("train", ["data=photos", f"photos={root}", "data.zoom=0.2"], Train)
         ),
         "data.zoom=0.2: of pairs; the random squares of data=photos",

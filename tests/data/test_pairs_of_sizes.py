@@ -14,11 +14,11 @@ from torch.utils.data import DataLoader
 from distill.config import compose
 from distill.config.settings.training import Prepare, Train
 from distill.core.errors import DistillError
-from distill.data import loaders
+from distill.data import datamodule
 from distill.data.address import Address
 from distill.data.augment import recolour, rng_for
 from distill.data.datasets import BLOCK, HeldOutPairs, MixedPairs, PairSet, thumbnail_pixels
-from distill.data.kinds.chosen import data_source
+from distill.data.kinds.registry import data_source
 from distill.data.manifest import Manifest, write_manifest
 from distill.data.pairs import Pair, find_pairs
 from distill.data.photo_table import size_of
@@ -55,7 +55,7 @@ def write_set(root, squares=True, manifest=MANIFEST, skip=()):
 def load(root, *more):
     words = [f"data.root={root}", "style=own", f"style.resolution={SIDE}", "data.workers=0"]
     sizes = ["data.sizes=[96,128,192]", "data.crop_size=64"]
-    return loaders.data_module(compose.load("train", [*words, *sizes, *more], Train))
+    return datamodule.data_module(compose.load("train", [*words, *sizes, *more], Train))
 
 
 @pytest.fixture(params=["pairs", "raw", "qoi", "png"])
@@ -308,7 +308,7 @@ def test_pictures_of_one_shape_stand_together_with_so_many_pixels_at_most():
 def test_without_sizes_a_set_is_its_squares(tmp_path):
     root = write_set(tmp_path)
     words = [f"data.root={root}", "style=own", f"style.resolution={SIDE}", "data.workers=0"]
-    data = loaders.data_module(compose.load("train", words, Train))
+    data = datamodule.data_module(compose.load("train", words, Train))
     assert (len(data.train), len(data.val)) == (COUNTS["train"], COUNTS["val"])
     item = data.train[0]
     assert item.keys() == {"photo", "target", "name"}

@@ -11,9 +11,9 @@ from distill.config import compose
 from distill.config.settings.training import Train
 from distill.core.errors import DistillError
 from distill.data import regions
+from distill.data.datamodule import data_module
 from distill.data.datasets import PairSet
 from distill.data.faces import Box, Face
-from distill.data.loaders import data_module
 from distill.data.pairs import Pair
 from distill.data.regions import ONE, Regions
 

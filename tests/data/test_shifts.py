@@ -7,7 +7,7 @@ from PIL import Image
 from distill.config import compose
 from distill.config.settings.training import Train
 from distill.core.errors import DistillError
-from distill.data import loaders, shifts
+from distill.data import datamodule, shifts
 from distill.data.pairs import Pair
 from distill.data.shifts import aligned_squares, shifts_of
 from distill_gan import loaders as gan_loaders
@@ -82,7 +82,7 @@ def test_training_sees_drawings_that_lie_over_their_photos(tmp_path, recipe, mon
         typed += ["style=own", "style.resolution=256"]
 
         def load(made):
-            return loaders.data_module(made)
+            return datamodule.data_module(made)
 
     off, laid = (load(settings(recipe, *typed, f"data.align={on}")) for on in ("false", "true"))
     for side in ("train", "val"):
@@ -109,6 +109,6 @@ def test_refused_in_one_line(tmp_path, monkeypatch, typed, wrong):
         pair(tmp_path / "x", name)
     schema = Pix2PixTrain if "recipe=pix2pix" in typed else Train
     made = compose.load("train", [*typed, "data.align=true"], schema)
-    load = gan_loaders.paired if schema is Pix2PixTrain else (lambda s: loaders.data_module(s))
+    load = gan_loaders.paired if schema is Pix2PixTrain else (lambda s: datamodule.data_module(s))
     with pytest.raises(DistillError, match=rf"^data.align=true: .*{wrong}"):
         load(made)

@@ -10,7 +10,7 @@ from distill.config import compose
 from distill.config.arguments import TypedKeys, overrides_of
 from distill.config.settings.training import Prepare, Train, source_of
 from distill.core.errors import DistillError
-from distill.data.kinds import chosen
+from distill.data.kinds import registry
 from distill.data.kinds.source import Source
 from distill.data.pairs import find_pairs
 from distill.models import build
@@ -82,7 +82,7 @@ def test_weights_must_be_positive():
     ],
 )
 def test_the_set_is_named_after_its_folders(arguments, name):
-    assert chosen.pairs_root(typed(*arguments)).name == name
+    assert registry.data_source(typed(*arguments)).folder.name == name
 
 
 # Said before anything is computed
@@ -165,7 +165,7 @@ def test_evaluation_of_two_sides_holds_out_those_of_validation(here):
 @pytest.mark.slow
 def test_folders_for_validation_leave_two_sides(here):
     assert run(prepare, "photos=a", "val_photos=v", "data.test_fraction=0.2", *SMALL) == 0
-    root = chosen.pairs_root(typed("photos=a", "val_photos=v"))
+    root = registry.data_source(typed("photos=a", "val_photos=v")).folder
     assert set(sides(root).values()) == {"train", "val"}
     assert json.loads((root / "dataset.json").read_text())["recipe"]["test_fraction"] == 0
 
@@ -192,7 +192,7 @@ def test_several_folders_with_weights_and_a_validation_folder(here):
         assert len(stems) == 18
         seen = [int(stems[data.train.index(p)]) for p in range(18)]
         assert sum(20 <= i < 26 for i in seen) in (13, 14)  # 3/4 of 18
-    root = chosen.pairs_root(training(*arguments))
+    root = registry.data_source(training(*arguments)).folder
     assert set(sides(root).values()) == {"train", "val"}
     assert json.loads((root / "dataset.json").read_text())["recipe"]["val_folders"] == ["v"]
 
@@ -229,6 +229,6 @@ def test_a_source_of_a_plug_in_that_lacks_a_method_is_one_line(monkeypatch):
         needs_labels = False
 
     monkeypatch.setattr(f"{__name__}.Unfinished", Unfinished, raising=False)
-    monkeypatch.setattr(chosen.plugins, "values", lambda *_: [f"{__name__}.Unfinished"])
+    monkeypatch.setattr(registry.plugins, "values", lambda *_: [f"{__name__}.Unfinished"])
     with pytest.raises(DistillError, match=r"^data.kind=mine: .*Unfinished has no .*training_sets"):
-        chosen.source_named("mine")
+        registry.source_named("mine")

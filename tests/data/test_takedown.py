@@ -7,13 +7,13 @@ import pytest
 import yaml
 
 from distill.core.errors import DistillError
-from distill.core.terms import Terms
+from distill.core.licence_terms import Terms
 from distill.data.dropped import content_line
 from distill.data.photo_table import PhotoRow, write_rows, write_sides
 from distill.data.photos import Photo
 from distill.data.takedown import (
     note_published,
-    report_takedown,
+    record_takedown,
     set_with_takedown,
     with_takedown,
 )
@@ -44,13 +44,13 @@ def test_a_list_that_cannot_be_written_ends_the_command(tmp_path, monkeypatch, c
     root = a_set(Path("data/pairs/set"), BERT)
     a_run(Path("runs/shut"), data={"root": str(root)})
     Path("runs/shut/takedown.txt/x").mkdir(parents=True)  # of a run's a line in the set's is left
-    report_takedown(root, {ANNA.pair_name: "anna.jpg"}, Path("runs"))
+    record_takedown(root, {ANNA.pair_name: "anna.jpg"}, Path("runs"))
     assert "run    runs/shut" in (root / "takedown.txt").read_text()
     (root / "takedown.txt").unlink()
     (root / "takedown.txt/x").mkdir(parents=True)
     capsys.readouterr()
     with pytest.raises(OSError, match=r"takedown\.txt"):
-        report_takedown(root, {ANNA.pair_name: "anna.jpg"}, Path("runs"))
+        record_takedown(root, {ANNA.pair_name: "anna.jpg"}, Path("runs"))
     assert not capsys.readouterr().out
 
 
@@ -79,7 +79,7 @@ def test_every_place_is_named_and_nothing_is_deleted(tmp_path, monkeypatch, caps
     held.write_bytes(b"")
     everything = sorted(p for p in tmp_path.rglob("*"))
 
-    report_takedown(root, {ANNA.pair_name: "anna.jpg"}, Path("runs"))
+    record_takedown(root, {ANNA.pair_name: "anna.jpg"}, Path("runs"))
     said = capsys.readouterr().out
     lines = {" ".join(line.split()[:2]).replace(":", "") for line in said.splitlines()[1:]}
     assert lines == {
@@ -100,12 +100,12 @@ def test_every_place_is_named_and_nothing_is_deleted(tmp_path, monkeypatch, caps
         "stranger": 0,
     }.items():
         assert withdrawn(Path("runs") / run / "checkpoints/best.ckpt") == count
-    report_takedown(root, {ANNA.pair_name: "anna.jpg"}, Path("runs"))
+    record_takedown(root, {ANNA.pair_name: "anna.jpg"}, Path("runs"))
     again = (root / "takedown.txt").read_text().splitlines()
     assert len(again) == len({*again})
     assert {*kept} <= {*again}
     capsys.readouterr()
-    report_takedown(root, {}, Path("runs"), restored={ANNA.pair_name})
+    record_takedown(root, {}, Path("runs"), restored={ANNA.pair_name})
     assert not withdrawn(Path("runs/first/checkpoints/best.ckpt"))
     assert capsys.readouterr().out == ""
 
@@ -130,7 +130,7 @@ def taken(tmp_path, monkeypatch):
     line = content_line(file := root / f"train/photo/{ANNA.pair_name}.png")
     file.unlink()
     write_rows(root, [PhotoRow.of(BERT, "train")])
-    report_takedown(root, {ANNA.pair_name: "anna.jpg"}, Path("runs"), contents=[line])
+    record_takedown(root, {ANNA.pair_name: "anna.jpg"}, Path("runs"), contents=[line])
     return root
 
 
@@ -174,7 +174,7 @@ def test_a_set_far_away_is_listed_where_a_run_here_learnt_from_it(taken):
     for run, root in {"pulled": Path("elsewhere/copy"), "own": own}.items():
         a_run(Path("runs", run), data={"root": str(root)})
         write_sides(Path("runs", run, "pairs.tsv"), [(f"{ANNA.pair_name}.png", "train")])
-    report_takedown(taken, {ANNA.pair_name: "anna.jpg"}, Path("runs"), contents=[line])
+    record_takedown(taken, {ANNA.pair_name: "anna.jpg"}, Path("runs"), contents=[line])
     listed = (taken / "takedown.txt").read_text()
     for place in ("/elsewhere/copy: 1 pair", "/elsewhere/own: 1 pair", "runs/pulled", "runs/own"):
         assert place in listed
@@ -191,7 +191,7 @@ def test_a_run_that_is_listed_is_bound_without_its_set(taken):
         for each, name in {run: "q.png", f"{run}-bert": f"{BERT.pair_name}.png"}.items():
             a_run(Path("runs", each), data={"root": str(root)})
             write_sides(Path("runs", each, "pairs.tsv"), [(name, "train")])
-    report_takedown(taken, {ANNA.pair_name: "anna.jpg"}, contents=[content_line(copy)])
+    record_takedown(taken, {ANNA.pair_name: "anna.jpg"}, contents=[content_line(copy)])
     for root, run in {near: "near", own: "own"}.items():
         shutil.rmtree(root)
         assert withdrawn(Path(f"runs/{run}/checkpoints/last.ckpt")) == 1
@@ -218,7 +218,7 @@ def test_a_takedown_knows_of_files_that_were_pushed(taken, capsys):
     assert Path("runs/both/published.txt").read_text() == "me/onnx\nme/copy\n"
     assert [*Path().rglob("published.txt")] == [Path("runs/both/published.txt")]
     capsys.readouterr()
-    report_takedown(taken, {ANNA.pair_name: "anna.jpg"}, Path("runs"))
+    record_takedown(taken, {ANNA.pair_name: "anna.jpg"}, Path("runs"))
     said = capsys.readouterr().out.splitlines()
     public = [line for line in said if line.startswith("public ")]
     assert public == [f"public me/{name}: pushed from runs/both" for name in ("onnx", "copy")]

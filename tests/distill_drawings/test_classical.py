@@ -14,7 +14,7 @@ import distill_drawings
 from distill.config import compose
 from distill.config.settings.training import Train
 from distill.core.errors import DistillError
-from distill.core.terms import Licence
+from distill.core.licence_terms import Licence
 from distill.models import build
 from distill_drawings import abstraction as ab
 from distill_drawings.comic import ComicDrawing

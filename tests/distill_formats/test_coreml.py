@@ -7,7 +7,7 @@ import pytest
 import torch
 from torch import nn
 
-from distill.core.terms import NOTE, read_terms
+from distill.core.licence_terms import NOTE, read_terms
 from distill.export.format import ConversionSource
 from distill.runs.published_student import PublishedStudent
 from distill_formats.coreml import CoreML

@@ -14,8 +14,8 @@ import torch
 import yaml
 
 from distill.core.errors import DistillError
-from distill.core.terms import Licence, Terms
-from distill.data.cards import terms
+from distill.core.licence_terms import Licence, Terms
+from distill.data.cards import licence_table
 from distill.models import network_file
 from distill.runs.published_student import PublishedStudent
 from distill_hub.published_student import student_card
@@ -144,7 +144,7 @@ def test_the_card_of_a_student_of_pairs_names_no_teacher(file):
     ],
 )  # fmt: skip
 def test_licences_as_the_hub_calls_them(licence, name):
-    entries = terms.licence_entries(Terms((Licence.from_text("x", licence, "my drawer"),)))
+    entries = licence_table.licence_entries(Terms((Licence.from_text("x", licence, "my drawer"),)))
     assert entries["license"] == name
     assert entries.get("license_link") == (None if name != "other" else "README.md")
 
@@ -152,15 +152,15 @@ def test_licences_as_the_hub_calls_them(licence, name):
 def test_one_licence_of_several_where_it_is_all_there_is_to_say():
     words = ("MIT", "CC0", "CC BY-NC 4.0", "CC BY-SA 4.0")
     mit, cc0, ours, alike = (Licence.from_text("x", text) for text in words)
-    assert terms.licence_entries(Terms((mit, cc0)))["license"] == "mit"
-    assert terms.licence_entries(Terms((cc0,)))["license"] == "cc0-1.0"
-    assert terms.licence_entries(Terms((mit, ours)))["license"] == "cc-by-nc-4.0"
-    assert terms.licence_entries(Terms((alike, ours)))["license"] == "other"
-    assert terms.licence_entries(Terms((mit, Licence("photos"))))["license"] == "other"
+    assert licence_table.licence_entries(Terms((mit, cc0)))["license"] == "mit"
+    assert licence_table.licence_entries(Terms((cc0,)))["license"] == "cc0-1.0"
+    assert licence_table.licence_entries(Terms((mit, ours)))["license"] == "cc-by-nc-4.0"
+    assert licence_table.licence_entries(Terms((alike, ours)))["license"] == "other"
+    assert licence_table.licence_entries(Terms((mit, Licence("photos"))))["license"] == "other"
     stated = Licence.from_text("pairs", "MIT", stated=True)
     allowed = Terms((ours, Licence("photos"), stated)).permitted("hub", True)
-    assert terms.licence_entries(allowed)["license"] == "mit"
-    section = terms.terms_section(allowed, "this student")
+    assert licence_table.licence_entries(allowed)["license"] == "mit"
+    section = licence_table.terms_section(allowed, "this student")
     assert "licence.i_have_permission=true of distill.hub" in section
     assert "| photos | unknown | unknown | unknown | not said |  |" in section
 

@@ -14,7 +14,7 @@ from PIL import Image
 from distill.config import compose
 from distill.config.registry import schema_of
 from distill.core.errors import DistillError
-from distill.data.terms import terms_of, terms_of_run
+from distill.data.licence_terms import terms_of, terms_of_run
 from distill.eval_fid import __main__ as eval_fid
 from distill.export import __main__ as export
 from distill.losses import feature_distance

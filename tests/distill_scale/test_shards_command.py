@@ -13,7 +13,7 @@ from torch.utils.data import DataLoader
 
 from distill.config import compose
 from distill.config.settings.training import Train
-from distill.data import loaders
+from distill.data import datamodule
 from distill.data.pairs import find_pairs
 from distill.data.sampler import StreamSampler
 from distill.eval_fid import __main__ as eval_fid
@@ -119,7 +119,7 @@ def test_a_missing_library_is_one_line(packed, capsys, monkeypatch, package):
 
 def data_of(*words, size=64):
     typed = ["photos=photos", f"style.resolution={size}", "data.workers=0", *words]
-    return loaders.data_module(compose.load("train", typed, Train))
+    return datamodule.data_module(compose.load("train", typed, Train))
 
 
 @pytest.mark.campaign

@@ -12,7 +12,7 @@ from distill.config import compose
 from distill.config.settings.commands import EvalFid
 from distill.config.settings.training import Train, source_of
 from distill.core.errors import DistillError
-from distill.data.kinds import chosen
+from distill.data.kinds import registry
 from distill.data.photo_table import read_rows
 from distill.data.photos import find_photos
 from distill.eval_fid import heldout
@@ -42,7 +42,7 @@ def labelled(*arguments, split=SPLIT):
 
 def on_side(trained, *sides):
     """The keys of the photos that are on these sides of a run's set."""
-    rows = read_rows(chosen.pairs_root(source_of(trained))).values()
+    rows = read_rows(registry.data_source(source_of(trained)).folder).values()
     return {row.key.strip("'") for row in rows if row.side in sides}
 
 

@@ -7,8 +7,8 @@ from onnx import TensorProto, numpy_helper
 
 from distill.api import student_network
 from distill.core.images import to_tensor
+from distill.core.licence_terms import NOTE, read_terms
 from distill.core.onnx_files import noted, split_at_summary
-from distill.core.terms import NOTE, read_terms
 from distill.data.photos import centre_square, demo_photos, read_photo
 from distill.export.fp16 import Float16, halved
 from distill.export.onnx import OnnxExporter

@@ -8,9 +8,9 @@ import torch
 from onnx import TensorProto, helper, numpy_helper
 
 from distill.api import student_network
+from distill.core.licence_terms import NOTE, read_terms
 from distill.core.onnx_files import ABOUT, noted
 from distill.core.sessions import open_session, picture_call
-from distill.core.terms import NOTE, read_terms
 from distill.export.fp16 import of_inks
 from distill.export.graph.operator_gate import foreign_operators
 from distill.export.int8 import LEAST_PHOTOS, Int8, quantised, tail, weight_ranges

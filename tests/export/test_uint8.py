@@ -6,9 +6,9 @@ import pytest
 import torch
 
 from distill.config.settings.commands import TakesOnnxFiles
+from distill.core.licence_terms import NOTE, read_terms
 from distill.core.onnx_files import noted
 from distill.core.sessions import open_session, picture_call
-from distill.core.terms import NOTE, read_terms
 from distill.export.uint8 import Uint8
 from distill.metrics.similarity import psnr
 from distill.stylize.stylizing import open_student

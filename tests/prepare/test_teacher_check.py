@@ -131,7 +131,7 @@ def test_an_open_upsampling_is_measured_once_and_recorded(tmp_path, capsys):
     photos, root = textures(tmp_path / "photos", 8), tmp_path / "set"
     settings = settings_of(photos, root)
     teacher = AnimeGANv2(upsampling="auto")
-    made = labelling.manifest(settings, teacher)
+    made = labelling.manifest_of(settings, teacher)
     said = capsys.readouterr().out
     assert said.count("upsampling=") == 3
     assert f"chosen: upsampling={teacher.upsampling}" in said
@@ -144,10 +144,10 @@ def test_an_open_upsampling_is_measured_once_and_recorded(tmp_path, capsys):
     same_weights.load_state_dict(teacher.state_dict())
     same_weights.choose(other)
     root.mkdir()
-    write_manifest(root, labelling.manifest(settings, same_weights), None)
+    write_manifest(root, labelling.manifest_of(settings, same_weights), None)
     again = AnimeGANv2(upsampling="auto")
     again.load_state_dict(teacher.state_dict())
-    remade = labelling.manifest(settings, again)
+    remade = labelling.manifest_of(settings, again)
     assert again.upsampling == other
     assert remade.teacher == same_weights.fingerprint()
     assert capsys.readouterr().out == ""
@@ -158,8 +158,8 @@ def test_a_set_of_another_upsampling_is_refused_with_the_reason(tmp_path):
     settings = settings_of(photos, root)
     old, new = AnimeGANv2(), AnimeGANv2(upsampling="asymmetric")
     new.load_state_dict(old.state_dict())
-    make(photos, root, manifest=labelling.manifest(settings, old))
-    other = labelling.manifest(settings, new)
+    make(photos, root, manifest=labelling.manifest_of(settings, old))
+    other = labelling.manifest_of(settings, new)
     with pytest.raises(DistillError, match=r"upsampling.*data\.root=DIR"):
         other.check(root)
 
@@ -191,11 +191,11 @@ def test_bfloat16_is_of_the_set_not_of_the_machine(tmp_path):
     photos, root = textures(tmp_path / "photos", 4), tmp_path / "set"
     settings = settings_of(photos, root, "label.precision=bfloat16")
     teacher = AnimeGANv2(upsampling="asymmetric")
-    rough = labelling.manifest(settings, teacher)
+    rough = labelling.manifest_of(settings, teacher)
     assert rough.precision == "bfloat16"
     make(photos, root, manifest=rough)
-    assert labelling.manifest(settings_of(photos, root), teacher).precision == "bfloat16"
-    exact = labelling.manifest(settings_of(photos, root, "label.precision=float32"), teacher)
+    assert labelling.manifest_of(settings_of(photos, root), teacher).precision == "bfloat16"
+    exact = labelling.manifest_of(settings_of(photos, root, "label.precision=float32"), teacher)
     with pytest.raises(DistillError, match="precision"):
         exact.check(root)
 
@@ -205,7 +205,7 @@ def test_a_teacher_that_loses_too_much_in_bfloat16_is_not_asked_to(tmp_path):
     words = [f"photos={photos}", f"data.root={tmp_path / 'set'}", "label.precision=bfloat16"]
     settings = compose.load("prepare", words, Prepare)
     with pytest.raises(DistillError, match=r"label\.precision=bfloat16"):
-        labelling.manifest(settings, load_teacher(settings.style, settings.teacher))
+        labelling.manifest_of(settings, load_teacher(settings.style, settings.teacher))
 
 
 def test_pictures_in_bfloat16_are_the_float32_ones_but_for_rounding(tmp_path):

@@ -11,7 +11,7 @@ from PIL import Image
 from torch import Tensor
 
 from distill.core.images import to_tensor
-from distill.core.terms import Licence, Terms
+from distill.core.licence_terms import Licence, Terms
 from distill.data.photos import centre_square, demo_photos, read_photo
 from distill.export.format import ConversionSource
 from distill.export.onnx import OnnxExporter

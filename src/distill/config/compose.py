@@ -167,7 +167,7 @@ def over_conf(name: str, overrides: Sequence[str] = ()) -> Iterator[OverridesPar
                 yield OverridesParser.create(GlobalHydra.instance().config_loader())
             # The last two are Hydra's for GROUP=5 and GROUP=[5].
             except (HydraException, OmegaConfBaseException, ValueError, TypeError) as error:
-                raise DistillError(_reason(name, overrides, error)) from error
+                raise DistillError(_composition_error(name, overrides, error)) from error
             except RecursionError as error:
                 circle = "the `defaults` of a choice's file lead back to it; mend that file"
                 raise DistillError(f"{' '.join(overrides)}: {circle}") from error
@@ -198,7 +198,7 @@ def _extend_hydra() -> None:
         Plugins.instance().register(FurtherFolders)
 
 
-def _reason(name: str, overrides: Sequence[str], error: Exception) -> str:
+def _composition_error(name: str, overrides: Sequence[str], error: Exception) -> str:
     """Why overrides do not compose: the first that is wrong, or else what the library says."""
     if isinstance(error, OverrideParseException):
         key, _, value = error.override.partition("=")

@@ -22,7 +22,7 @@ PNG = {"compress_level": 1, "compress_type": zlib.Z_RLE}
 
 MODES = {1: "L", 3: "RGB", 4: "RGBA"}  # Pillow's, by the channels of a picture
 
-Pictures = TypeVar("Pictures", np.ndarray, "Tensor")
+Batch = TypeVar("Batch", np.ndarray, "Tensor")
 
 
 def to_array(image: Image.Image) -> np.ndarray:
@@ -46,7 +46,7 @@ def to_picture(values: np.ndarray) -> Image.Image:
     return Image.merge(MODES[len(planes)], [Image.fromarray(plane) for plane in planes])
 
 
-def over_white(picture: Pictures) -> Pictures:
+def over_white(picture: Batch) -> Batch:
     """(N, C, H, W), an array or a tensor, as RGB: RGBA is put over white, grey repeated."""
     if picture.shape[1] == 3:
         return picture

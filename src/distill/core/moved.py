@@ -15,7 +15,13 @@ from typing import Any, cast
 # Where modules of distill lie now, by the name in earlier versions; what a plug-in took over is in
 # its plugin.yaml.
 MOVED = {
+    "core.terms": "core.licence_terms",
+    "data.cards.terms": "data.cards.licence_table",
+    "data.kinds.chosen": "data.kinds.registry",
+    "data.loaders": "data.datamodule",
     "data.set_files": "data.manifest",
+    "data.sources": "data.photo_folders",
+    "data.terms": "data.licence_terms",
     "export.ends": "export.forms",
     "export.graph.operator_sets": "export.graph.operator_gate",
     "export.graph.thumbnail": "export.whole_picture",
@@ -50,7 +56,7 @@ def moved_names(module: str) -> Callable[[str], Any]:
 
     def moved_name(name: str) -> Any:
         old = f"{module}.{name}"
-        if (now := current_name(old)) == old:
+        if name.startswith("__") or (now := current_name(old)) == old:  # imports ask for __path__
             raise AttributeError(f"module {module!r} has no attribute {name!r}")
         warnings.warn(f"{old} is {now} now", DeprecationWarning, stacklevel=2)
         return resolve_name(now)
@@ -92,7 +98,9 @@ class _Loader(InspectLoader):
         if name.removeprefix("distill.") not in plugins.commands():  # their names stay
             warnings.warn(f"{name} is {now} now", DeprecationWarning, stacklevel=2)
         current = import_module(now)
-        if self.there.submodule_search_locations is None:
+        if any(old.startswith(f"{name}.") for old in plugins.moved()):  # parts lie elsewhere
+            vars(module)["__getattr__"] = moved_names(name)
+        elif self.there.submodule_search_locations is None:
             sys.modules[name] = current
         else:  # its __path__ is empty, or what is in the package would be loaded a second time
             vars(module)["__getattr__"] = partial(getattr, current)

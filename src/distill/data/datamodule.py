@@ -10,11 +10,14 @@ import torch
 from torch import Tensor
 from torch.utils.data import DataLoader, Dataset, Subset, default_collate
 
+from distill.config.settings.training import Train
 from distill.core.arrays import MODES
 from distill.core.errors import DistillError, counted
 from distill.core.images import from_pixels
 from distill.core.process import worker_init_fn
 from distill.data.datasets import HeldOutPairs
+from distill.data.kinds.registry import data_source
+from distill.data.kinds.source import FOLDER_ONLY, Split
 from distill.data.pairs import Pairs
 from distill.data.photo_table import RUN_PAIRS, write_sides
 from distill.data.photos import Side, spread
@@ -124,6 +127,20 @@ class DistillData(pl.LightningDataModule):
         return ErrorForwardingLoader(dataset, pin_memory=accelerator == "CUDAAccelerator", **how)
 
 
+def data_module(settings: Train, split: Split | None = None) -> DistillData:
+    """Training and validation pictures of recipe=distill, of a set that is there.
+
+    `split` gives the photos of data=photos by their sides.
+    """
+    d, source = settings.data, data_source(settings)
+    source.check_labelled_sizes()
+    if settings.loss.weighed and (not source.regions or d.align):
+        setting = "data.align=true" if d.align else f"data={d.kind}"
+        raise DistillError(f"loss.region: {FOLDER_ONLY}, not with {setting}")
+    sets = source.training_sets(split)
+    return DistillData(sets.train, sets.val, d.batch_size, d.workers, d.val_limit, sets.pairs)
+
+
 class LoaderData(pl.LightningDataModule):
     """Loaders of your own, each batch of which is checked: {photo, target} or (photo, target).
 
@@ -194,7 +211,7 @@ def _checked(key: str, pictures: Any) -> Tensor:
     return pictures.float()
 
 
-Pictures = DistillData | LoaderData
+TrainingData = DistillData | LoaderData
 
 
 def _alike(samples: list[dict[str, Any]]) -> Any:

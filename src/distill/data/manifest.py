@@ -28,7 +28,7 @@ MANIFEST = "dataset.json"
 PREVIEW = "preview.png"
 DRAWINGS = "drawings.json"
 TEACHER = "teacher.json"  # in a set's folder: the teacher's settings, what `check_teacher` found
-TERMS = "terms.json"  # there too: whose terms it is under, see data.terms
+TERMS = "terms.json"  # there too: whose terms it is under, see data.licence_terms
 SUMS = "sha256sums.txt"  # there too, of a set that was pulled
 Precision = Literal["float32", "bfloat16"]
 # What older sets do not say.
@@ -81,19 +81,17 @@ class Manifest:
 
     def check(self, root: Path) -> None:
         """Raises DistillError, which names what differs, where `root` holds another set."""
-        recipe = manifest_at(root)
-        if recipe is None:
+        there = manifest_at(root)
+        if there is None:
             return
         # More views or sizes add pictures and change none; the photos' folder may have moved.
-        free = {key: recipe.get(key, getattr(self, key)) for key in ("views", "photos", "sizes")}
+        free = {key: there.get(key, getattr(self, key)) for key in ("views", "photos", "sizes")}
         want = self.plain() | free
         different = [
-            f"{k} {recipe.get(k)!r} there, {want[k]!r} now"
-            for k in want
-            if recipe.get(k) != want[k]
+            f"{k} {there.get(k)!r} there, {want[k]!r} now" for k in want if there.get(k) != want[k]
         ]
         if different:
-            other = recipe.get("teacher") != want.get("teacher")
+            other = there.get("teacher") != want.get("teacher")
             why = " (another teacher, or another teacher.upsampling)" if other else ""
             raise DistillError(
                 f"{root}: made with other settings ({'; '.join(different)}){why}; name another "
@@ -121,15 +119,15 @@ def _is_ours(content: object) -> bool:
     """Whether everything is there, and of its kind, that others take from it unasked."""
     if not isinstance(content, dict) or "counts" not in content:
         return False
-    recipe = content.get("recipe")
-    if not isinstance(recipe, dict) or recipe.get("precision", "float32") not in get_args(
-        Precision
-    ):
+    manifest = content.get("recipe")
+    if not isinstance(manifest, dict):
+        return False
+    if manifest.get("precision", "float32") not in get_args(Precision):
         return False
     devices = content.get("devices", [])
     if not isinstance(devices, list) or not all(isinstance(name, str) for name in devices):
         return False
-    return all(isinstance(recipe.get(key, ""), str) for key in ("style", "teacher"))
+    return all(isinstance(manifest.get(key, ""), str) for key in ("style", "teacher"))
 
 
 def manifest_at(root: Path) -> dict[str, Any] | None:

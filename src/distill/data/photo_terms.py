@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from distill.core.errors import DistillError, counted, reason_of
-from distill.core.terms import Licence, stated_on
+from distill.core.licence_terms import Licence, stated_on
 from distill.data.address import Address
 
 FILE = "terms.csv"

@@ -21,7 +21,7 @@ from distill.config.settings.training import PhotoSource
 from distill.core import plugins
 from distill.core.errors import DistillError, counted
 from distill.core.files import cache_folder, home_path, real_path, write_whole
-from distill.core.terms import TAKEN_DOWN, Licence, Terms
+from distill.core.licence_terms import TAKEN_DOWN, Licence, Terms
 from distill.data.dropped import content_line, contents_named, copies
 from distill.data.manifest import KEPT, manifest_at, metadata_folder
 from distill.data.photo_table import PhotoRow, names_learnt, pair_of, read_dropped, read_rows
@@ -33,7 +33,7 @@ SHOWN = 12  # lines
 _PICTURE = re.compile(r"picture (\S+) (.+)")
 
 
-def report_takedown(
+def record_takedown(
     root: Path,
     pictures: Mapping[str, str],
     runs: Path = Path("runs"),
@@ -266,7 +266,7 @@ def _lineage(path: Path, seen: frozenset[Path] = frozenset()) -> Iterator[tuple[
         roots += [*domains, *map(os.path.dirname, map(os.path.abspath, domains))]
         with suppress(DistillError):
             if not roots[0] and isinstance(source := settings_of(trained), PhotoSource):
-                from distill.data.kinds.chosen import data_source  # PyTorch, unlike pages
+                from distill.data.kinds.registry import data_source  # PyTorch, unlike pages
 
                 roots = [str(data_source(source).root)]
     yield run, {real_path(home_path(each)) for each in roots if each}

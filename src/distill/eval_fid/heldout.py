@@ -21,10 +21,10 @@ from distill.core.files import real_path
 from distill.core.images import batches, from_pixels, to_uint8
 from distill.core.progress import track
 from distill.core.threads import adapting
-from distill.data import sources
+from distill.data import photo_folders
 from distill.data.augment import rng_for
 from distill.data.datasets import PairSet
-from distill.data.kinds import chosen
+from distill.data.kinds import registry
 from distill.data.manifest import is_complete, manifest_at
 from distill.data.pairs import Pair, ReadablePair, find_pairs
 from distill.data.photo_table import size_of
@@ -74,13 +74,13 @@ def held_out_photos(student: nn.Module, trained: Train, settings: EvalFid) -> He
 
     Raises DistillError where they cannot be labelled.
     """
-    if not chosen.data_source(trained).on_disk and not settings.photos:
+    if not registry.data_source(trained).on_disk and not settings.photos:
         raise DistillError("the run learnt from a loader: name a folder of pairs with photos=DIR")
     source = source_of(trained, settings.photos)
-    root = chosen.pairs_root(source)
+    root = registry.data_source(source).folder
     # A finished set whose photos are gone is taken as it is; otherwise it is checked against them.
     ours = source.data.root is None or manifest_at(root) is not None
-    here = source.data.root is None and sources.has_photos(source)
+    here = source.data.root is None and photo_folders.has_photos(source)
     taught = source.teacher is not None
     others = are_others(settings.photos, trained.photos if taught else trained.data.root or "")
     runs, unknown = training_pictures.runs_behind(trained)
@@ -88,7 +88,7 @@ def held_out_photos(student: nn.Module, trained: Train, settings: EvalFid) -> He
     seen = training_pictures.seen_by(runs if others else runs[1:], unknown)
     names, notes = None, dict[str, str]()
     if others and here:
-        folder = {f"{photo.pair_name}.png": photo for photo in sources.photos(source)}
+        folder = {f"{photo.pair_name}.png": photo for photo in photo_folders.photos(source)}
         names, notes = excluded(seen, folder, settings.photos)
         root = _labelled(source, root, others, {folder[name].key for name in names})
     elif here or (ours and not is_complete(root)):

@@ -15,7 +15,7 @@ from distill.core.errors import DistillError, counted
 from distill.core.files import write_json, write_whole
 from distill.core.images import sheet, to_float
 from distill.core.report import markdown_table
-from distill.data.kinds import chosen
+from distill.data.kinds import registry
 from distill.data.photos import check_local
 from distill.eval_fid import heldout, line_scores, paired_scores, whole_pictures
 from distill.eval_fid.feature_sets import Row
@@ -73,7 +73,7 @@ def score_run(checkpoint: Path, settings: EvalFid, features: FeatureNetwork | No
     Raises DistillError, as `load_network` does too.
     """
     network, trained = load_network(checkpoint, settings.direction)
-    trained = chosen.seen_from_here(trained, checkpoint)
+    trained = registry.seen_from_here(trained, checkpoint)
     recipe = recipe_named(trained.recipe)
     if result := recipe.scores(network, trained, checkpoint, settings, features):
         return result
@@ -83,7 +83,7 @@ def score_run(checkpoint: Path, settings: EvalFid, features: FeatureNetwork | No
     pictures, networks = heldout.held_out_photos(network, trained, settings), {}
     if settings.flicker:
         networks["student"], source = network, source_of(trained, settings.photos)
-        root = chosen.pairs_root(source)
+        root = registry.data_source(source).folder
         if teacher := line_scores.teacher_of(root, source.style, source.teacher):
             networks["teacher"] = teacher
     scores = paired_scores.score_pairs(pictures, features, settings, networks)

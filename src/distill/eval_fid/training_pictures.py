@@ -13,9 +13,9 @@ import numpy as np
 from distill.config.settings.training import PhotoSource, SplitConfig, Train, source_of
 from distill.core.errors import DistillError, counted
 from distill.core.files import real_path
-from distill.data import sources
+from distill.data import photo_folders
 from distill.data.duplicates import similar_pairs
-from distill.data.kinds import chosen
+from distill.data.kinds import registry
 from distill.data.pairs import find_pairs
 from distill.data.photo_table import read_rows
 from distill.data.photos import Photo, Side, group_of
@@ -91,7 +91,7 @@ def seen_by(runs: Iterable[Train], unknown: str = "") -> SeenPictures:
     gone = [unknown] if unknown else []
     for source in map(source_of, runs):
         try:
-            pictures, root = pictures_of(source), chosen.pairs_root(source)
+            pictures, root = pictures_of(source), registry.data_source(source).folder
         except DistillError as error:  # a set whose held-out pairs cannot be had
             gone.append(str(error))
             continue
@@ -112,14 +112,14 @@ def pictures_of(source: PhotoSource, sides: Set[Side] | None = None) -> SetPictu
     Without `sides` those that the run has seen: training, and validation where there is a test side
     beside it. Of an older set of two sides validation is what is scored.
     """
-    root = chosen.pairs_root(source)
+    root = registry.data_source(source).folder
     rows = read_rows(root).values()
     if not rows:
         return of_folder(root, source.style.name, source.data, sides)
     sides = sides or seen_sides({row.side for row in rows if row.side})
     folders = {
         name: real_path(folder)
-        for name, folder in sources.photo_folders(source).items()
+        for name, folder in photo_folders.folders_by_name(source).items()
         if isinstance(folder, Path)  # of photos at an address the set has copies
     }
     pictures, groups = {}, set()

@@ -19,9 +19,9 @@ from torch.onnx.errors import OnnxExporterError
 
 from distill.core import onnx_files
 from distill.core.errors import DistillError, library_errors
+from distill.core.licence_terms import NOTE
 from distill.core.onnx_files import COLOURS_AT, GLOBAL_STATISTICS, SUMMARY, flush_subnormals, note
 from distill.core.sessions import open_session
-from distill.core.terms import NOTE
 from distill.export.forms import Form, FormName
 from distill.export.graph.operator_gate import OPERATORS, SUMMARY_INPUT, Profile
 from distill.export.graph.plain import doubles, in_strict_operators, tidy
@@ -50,8 +50,8 @@ class OnnxExporter:
     of `output` the same as `input`. `profile` names the operators that may be in the file; None:
     what the network's own settings say. `colours_at`: distill.stylize takes the colours of larger
     outputs from one of that side; None: where the teacher normalises, the side that the student
-    learnt at. `terms` is the JSON of core.terms that the file carries, `about` JSON of what else it
-    says of the network.
+    learnt at. `terms` is the JSON of core.licence_terms that the file carries, `about`
+    JSON of what else it says of the network.
 
     A student with statistics of the whole picture has the value `summary` in its graph. At 256² it
     takes them from its own features; at another size, or at any, it makes a thumbnail of the photo.

@@ -14,9 +14,9 @@ from distill.config.registry import Side
 from distill.config.settings.training import PhotoSource
 from distill.core.errors import DistillError
 from distill.core.images import to_tensor
-from distill.data import sources
-from distill.data.kinds import chosen
-from distill.data.kinds.chosen import data_source
+from distill.data import photo_folders
+from distill.data.kinds import registry
+from distill.data.kinds.registry import data_source
 from distill.data.pairs import find_pairs, read_in
 from distill.data.photo_table import read_rows
 from distill.data.photos import BadPhoto, Photo, demo_photos, find_photos, read_photo, spread
@@ -64,13 +64,14 @@ def photo_pictures(
     Of photos that it labelled on the fly the photos alone; of a student that learnt from a loader
     those of scikit-image, which are too few to calibrate on.
     """
-    root, photos, where = chosen.pairs_root(source), list[Photo](), "scikit-image"
+    root, photos, where = registry.data_source(source).folder, list[Photo](), "scikit-image"
     if not data_source(source).on_disk and side == "val":
         photos = demo_photos()
-    elif source.data.kind == "photos" and sources.has_photos(source):
+    elif source.data.kind == "photos" and photo_folders.has_photos(source):
         rows, where = read_rows(root), str(source.photos)
         sides_of = {name: row.side for name, row in rows.items()}
-        photos = [each for each in sources.photos(source) if sides_of.get(each.pair_name) == side]
+        every = photo_folders.photos(source)
+        photos = [each for each in every if sides_of.get(each.pair_name) == side]
     if photos:
         return RunPictures(
             where, len(photos), lambda i: (_centre(read_photo(photos[i].path), sides), None)
@@ -125,9 +126,9 @@ def parity(subject: Subject, folder: str | None) -> Tensor:
     gone = source and source.data.root is None and data_source(source).on_disk
     if folder:
         photos = photos_of(find_photos(Path(folder)), subject.sides)
-    elif source and gone and not chosen.pairs_root(source).is_dir():
-        there = sources.has_photos(source)
-        photos = photos_of(sources.photos(source) if there else demo_photos(), subject.sides)
+    elif source and gone and not registry.data_source(source).folder.is_dir():
+        there = photo_folders.has_photos(source)
+        photos = photos_of(photo_folders.photos(source) if there else demo_photos(), subject.sides)
     else:  # pairs that were named by their folder and are gone: photos=DIR need not be theirs
         photos = (photo for photo, _ in _pictures(subject, "val").sample())
     pictures = list(islice(photos, PARITY))

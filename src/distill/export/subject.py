@@ -20,10 +20,10 @@ from distill.config.settings.networks import Description, NetworkSettings, Stude
 from distill.config.settings.training import Budget, PhotoSource, Train, Training, source_of
 from distill.core.errors import DistillError, of_the_user
 from distill.core.images import channels_in, form, wrong_pictures
+from distill.core.licence_terms import Licence, Terms
 from distill.core.nodes import build as build_node
-from distill.core.terms import Licence, Terms
-from distill.data.kinds import chosen
-from distill.data.terms import described_terms, state_terms, terms_of
+from distill.data.kinds import registry
+from distill.data.licence_terms import described_terms, state_terms, terms_of
 from distill.export.onnx import ANOTHER_SIZE, SIDE, OnnxExporter, has_statistics
 from distill.models.batchnorm import fold_batchnorm
 from distill.models.checkpoint import load_network, read_network
@@ -102,7 +102,7 @@ def load(checkpoint: Path, settings: Export) -> Subject:
         about = replace(about, terms=state_terms(checkpoint, settings.licence).plain())
         return of_described(network, about, settings)
     network, trained = load_network(checkpoint, settings.direction)
-    trained = chosen.seen_from_here(trained, checkpoint)
+    trained = registry.seen_from_here(trained, checkpoint)
     terms = state_terms(checkpoint, settings.licence)
     return subject_of(network, trained, settings, terms)
 

@@ -25,7 +25,7 @@ from distill.config.settings.training import Prepare
 @command("prepare", Prepare)
 def main(settings: Prepare) -> None:
     from distill.core.next_step import same_settings
-    from distill.data.terms import check_stated
+    from distill.data.licence_terms import check_stated
     from distill.prepare import labelling
 
     check_stated(settings.card, settings)

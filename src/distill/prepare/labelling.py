@@ -15,18 +15,17 @@ from distill.core.engine import HERE, Engine, Here
 from distill.core.errors import DistillError, counted
 from distill.core.next_step import assigned
 from distill.core.nodes import class_of
-from distill.data import sources
+from distill.data import photo_folders
 from distill.data.address import Address
 from distill.data.dropped import DropList
-from distill.data.kinds import chosen
-from distill.data.kinds.chosen import data_source
+from distill.data.kinds.registry import data_source, labelled_by
+from distill.data.licence_terms import keep_terms
 from distill.data.manifest import Manifest, Precision, manifest_at
 from distill.data.pairs import find_pairs
 from distill.data.photo_table import DROPPED, SIDES, read_rows
 from distill.data.photos import Photo, Side
 from distill.data.sampler import check_weights
-from distill.data.takedown import report_takedown, taken_down
-from distill.data.terms import keep_terms
+from distill.data.takedown import record_takedown, taken_down
 from distill.models.build import load_teacher
 from distill.models.teachers.drawings import FolderTeacher
 from distill.models.teachers.teacher import Teacher
@@ -55,7 +54,7 @@ def carry_out(settings: Prepare, teacher: Teacher | None = None) -> Path | Addre
     if teacher is None:
         teacher = load_teacher(settings.style, settings.teacher)
     prepare(settings, teacher)
-    return chosen.pairs_root(settings)
+    return data_source(settings).folder
 
 
 def check_labelling(settings: PhotoSource) -> None:
@@ -82,11 +81,11 @@ def check_labelling(settings: PhotoSource) -> None:
             "once; leave data=photos out, data.views=N takes N pictures of each"
         )
     data_source(settings).check_sizes()
-    sources.check_photos(settings, chosen.pairs_root(settings))
-    check_weights(settings.data.weights, len(sources.training_folders(settings)))
+    photo_folders.check_photos(settings, data_source(settings).folder)
+    check_weights(settings.data.weights, len(photo_folders.training_folders(settings)))
 
 
-def manifest(
+def manifest_of(
     settings: PhotoSource,
     teacher: Teacher,
     root: Path | None = None,
@@ -94,12 +93,12 @@ def manifest(
 ) -> Manifest:
     """What decides every pixel of the set. Raises DistillError for what does not fit.
 
-    The files of the set lie at `root`; None: at `pairs_root`. Without `photos` they are looked for
-    where they matter.
+    The files of the set lie at `root`; None: in its source's `folder`. Without `photos` they are
+    looked for where they matter.
     """
-    root = root or chosen.pairs_root(settings)
+    root = root or data_source(settings).folder
     _decide(settings, teacher, root, photos)
-    views, folders = settings.data.views, sources.training_folders(settings)
+    views, folders = settings.data.views, photo_folders.training_folders(settings)
     if not isinstance(views, int) and len(views) != len(folders):
         raise DistillError(
             f"data.views: {counted(len(views), 'number')}, but the photos come from "
@@ -122,7 +121,7 @@ def manifest(
         colour=settings.data.colour,
         precision=_precision(settings, teacher, root),
         sizes=tuple(sorted(sizes)),
-        **sources.photos_in_manifest(settings, root),
+        **photo_folders.photos_in_manifest(settings, root),
     )
 
 
@@ -133,12 +132,12 @@ def _decide(
 
     Too few photos leave it at the teacher's default.
     """
-    if labeller := chosen.labelled_by(settings, root):
+    if labeller := labelled_by(settings, root):
         teacher.settle(labeller)
     choices = teacher.open_choices()
     if not choices:
         return
-    those = sources.photos(settings) if photos is None else photos
+    those = photo_folders.photos(settings) if photos is None else photos
     squares = some_squares(those, settings.style.resolution, settings.crop)
     if squares is None:
         print("teacher: too few photos to choose its upsampling by; set teacher.upsampling")
@@ -159,27 +158,40 @@ def _precision(settings: PhotoSource, teacher: Teacher, root: Path) -> Precision
         )
     if asked != "auto":
         return asked
-    recipe = manifest_at(root)
-    if recipe is not None:
-        return recipe["precision"]
+    there = manifest_at(root)
+    if there is not None:
+        return there["precision"]
     # Matrix units (Intel's AMX): 2.4 times as fast. Without them bfloat16 is the slower one.
     units = getattr(torch.cpu, "_is_amx_tile_supported", lambda: False)
     fast = HERE.device(settings.label.device) == "cpu" and units()
     return "bfloat16" if fast and teacher.takes_bfloat16 else "float32"
 
 
-def prepare(settings: PhotoSource, teacher: Teacher) -> SetReport:
-    """Label what is missing of the settings' set and say what happened."""
-    return _label(settings, teacher, sources.photos(settings), chosen.pairs_root(settings), SIDES)
+def prepare(
+    settings: PhotoSource,
+    teacher: Teacher,
+    photos: Sequence[Photo] | None = None,
+    root: Path | None = None,
+    sides: Sequence[Side] = SIDES,
+) -> SetReport:
+    """Label what is missing of the settings' set and say what happened.
+
+    Or only its `sides`, with other `photos`, or into another folder, `root`.
+    """
+    photos = photo_folders.photos(settings) if photos is None else photos
+    fast, manifest = teacher.fast(), manifest_of(settings, teacher, photos=photos)
+    maker = teacher_pass(settings.label, fast, manifest, HERE.device(settings.label.device))
+    store = PairStore(root or data_source(settings).folder, maker.folders)
+    return build(settings, photos, maker, manifest, store, sides)
 
 
 def split_on_the_fly(settings: PhotoSource, teacher: Teacher) -> dict[Side, list[Photo]]:
     """The photos of all sides, as the set of their pairs would hold them."""
-    root, photos = chosen.pairs_root(settings), sources.photos(settings)
-    recipe = manifest(settings, teacher, root, photos)
+    root, photos = data_source(settings).folder, photo_folders.photos(settings)
+    manifest = manifest_of(settings, teacher, root, photos)
     if manifest_at(root) is None:  # without terms a set counts as one from before they were kept
         keep_terms(root, settings)
-    return split_for(photos, recipe, root, **_drops(settings))
+    return split_for(photos, manifest, root, **_drops(settings))
 
 
 def prepare_held_out(
@@ -190,51 +202,39 @@ def prepare_held_out(
     Or all of another folder, as one side, but for the photos with the keys `without`: nothing was
     chosen by any of them.
     """
-    photos, root = sources.photos(settings), chosen.pairs_root(settings)
+    photos, root = photo_folders.photos(settings), data_source(settings).folder
     if all_of_them:
         photos = [replace(photo, side="val") for photo in photos if photo.key not in without]
         root = root.with_name(f"{root.name}-held-out")
         settings = replace(settings, data=replace(settings.data, test_fraction=0.0))
-    tested = sources.photos_in_manifest(settings, root)["test_fraction"] > 0
-    if not (tested and _label(settings, teacher, photos, root, ("test",)).counts["test"]):
-        _label(settings, teacher, photos, root, ("val",))
+    tested = photo_folders.photos_in_manifest(settings, root)["test_fraction"] > 0
+    if not (tested and prepare(settings, teacher, photos, root, ("test",)).counts["test"]):
+        prepare(settings, teacher, photos, root, ("val",))
     return root
 
 
-def teacher_pass(how: Labelling, teacher: Teacher, recipe: Manifest, device: str) -> TeacherPass:
+def teacher_pass(how: Labelling, teacher: Teacher, manifest: Manifest, device: str) -> TeacherPass:
     """How the settings have a teacher label on a device."""
     if isinstance(teacher, FolderTeacher):
-        return DrawingPass(teacher, recipe, how.workers)
+        return DrawingPass(teacher, manifest, how.workers)
     # One picture at a time is the fastest form of the teacher on a CPU (0.28 s against 0.35).
     batch_size = how.batch_size or (1 if device == "cpu" else teacher.batch_size)
-    return TeacherPass(teacher, recipe, batch_size, how.workers, device)
-
-
-def _label(
-    settings: PhotoSource,
-    teacher: Teacher,
-    photos: Sequence[Photo],
-    root: Path,
-    sides: Sequence[Side],
-) -> SetReport:
-    fast, recipe = teacher.fast(), manifest(settings, teacher, photos=photos)
-    maker = teacher_pass(settings.label, fast, recipe, HERE.device(settings.label.device))
-    return build(settings, photos, maker, recipe, PairStore(root, maker.folders), sides)
+    return TeacherPass(teacher, manifest, batch_size, how.workers, device)
 
 
 def build(
     settings: PhotoSource,
     photos: Sequence[Photo],
     maker: PairMaker,
-    recipe: Manifest,
+    manifest: Manifest,
     store: PairStore,
     sides: Sequence[Side] = SIDES,
     engine: Engine = HERE,
 ) -> SetReport:
     """`build_set` without what the settings' lists leave out. Keep the set's terms, and say what
     happened."""
-    report = build_set(photos, maker, recipe, store, sides, **_drops(settings), engine=engine)
-    keep_terms(store.folder, settings, "teacher" in recipe.plain())
+    report = build_set(photos, maker, manifest, store, sides, **_drops(settings), engine=engine)
+    keep_terms(store.folder, settings, "teacher" in manifest.plain())
     print(report)
     for of, pairs in taken_down(store.root.local or store.folder).items():
         print(
@@ -249,9 +249,9 @@ def _drops(settings: PhotoSource) -> dict[str, Any]:
 
     def record(store: PairStore, drops: DropList, contents: Sequence[str]) -> None:
         root, runs = store.root.local or store.folder, Path(getattr(settings, "runs", "runs"))
-        report_takedown(root, drops.new, runs, store.folder, contents, drops.restored)
+        record_takedown(root, drops.new, runs, store.folder, contents, drops.restored)
 
-    return {**sources.drop_lists(settings), "record": record}
+    return {**photo_folders.drop_lists(settings), "record": record}
 
 
 def label_and_load(settings: Train, teacher: Teacher | None) -> DistillData:
@@ -259,12 +259,14 @@ def label_and_load(settings: Train, teacher: Teacher | None) -> DistillData:
 
     `teacher` may be None where a folder of pairs of one's own is there.
     """
-    from distill.data import loaders  # and with them Lightning, which labels need not wait for
+    # With it comes Lightning, which labels need not wait for.
+    from distill.data.datamodule import data_module
 
+    split = None
     if settings.data.kind == "photos":
         assert teacher is not None
-        return loaders.data_module(settings, partial(split_on_the_fly, settings, teacher))
-    if data_source(settings).needs_labels:
+        split = partial(split_on_the_fly, settings, teacher)
+    elif data_source(settings).needs_labels:
         assert teacher is not None
         prepare(settings, teacher)
-    return loaders.data_module(settings)
+    return data_module(settings, split)

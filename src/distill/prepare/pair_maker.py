@@ -34,8 +34,8 @@ from distill.data.photos import BadPhoto, Photo, Side
 from distill.data.worker_loader import ErrorForwardingLoader, Mapped
 from distill.models.teachers.teacher import BadPicture
 
-Pictures = tuple[Image.Image, ...]  # a pair, and perhaps the layer of lines
-Keep = Callable[[Sequence["PairJob"], Iterable[Pictures]], None]
+PairPictures = tuple[Image.Image, ...]  # a pair, and perhaps the layer of lines
+Keep = Callable[[Sequence["PairJob"], Iterable[PairPictures]], None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,7 +106,7 @@ class PairMaker(ABC):
         return {}
 
     @abstractmethod
-    def pairs(self, batch: Sequence[Any]) -> Iterable[Pictures]:
+    def pairs(self, batch: Sequence[Any]) -> Iterable[PairPictures]:
         """The pictures of a pair for each of up to `batch_size` results of `read`.
 
         The iterable is walked through in the thread that writes: what encodes may be lazy.
@@ -182,7 +182,7 @@ def make_pairs(
 
 
 def write_pngs(
-    folders: tuple[str, str], root: Path, jobs: Sequence[PairJob], pairs: Iterable[Pictures]
+    folders: tuple[str, str], root: Path, jobs: Sequence[PairJob], pairs: Iterable[PairPictures]
 ) -> None:
     """Both pictures of each pair as PNG, in these `folders` of its side below `root`, and the layer
     of lines beside them."""

@@ -29,7 +29,7 @@ from distill.data.sampler import of_one_shape
 from distill.models.teachers.drawings import FolderTeacher
 from distill.models.teachers.teacher import BadPicture, Teacher
 from distill.prepare.drawing_folder import MISSING, DrawingFolder
-from distill.prepare.pair_maker import PairJob, PairMaker, PairStore, Pictures
+from distill.prepare.pair_maker import PairJob, PairMaker, PairPictures, PairStore
 from distill.prepare.teacher_check import (
     TeacherCheck,
     check_drawings,
@@ -65,7 +65,7 @@ class TeacherPass(PairMaker):
         return torch.cuda.get_device_name() if self.device == "cuda" else super().device_name
 
     @torch.inference_mode()
-    def pairs(self, batch: Sequence[Tensor]) -> Iterator[Pictures]:
+    def pairs(self, batch: Sequence[Tensor]) -> Iterator[PairPictures]:
         # One shape at a time, and no more pixels than a batch of squares has.
         stylised: dict[int, Tensor] = {}
         lines: dict[int, Tensor] = {}
@@ -184,7 +184,7 @@ class DrawingPass(TeacherPass):
         assert self.drawings
         return {photo.key: MISSING for photo in self.drawings.missing(photos)}
 
-    def pairs(self, batch: Sequence[Tensor]) -> Iterator[Pictures]:
+    def pairs(self, batch: Sequence[Tensor]) -> Iterator[PairPictures]:
         for photo, drawing in batch:
             yield Image.fromarray(photo.numpy()), Image.fromarray(drawing.numpy())
 

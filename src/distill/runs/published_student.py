@@ -17,7 +17,7 @@ from distill.config.settings.training import Train
 from distill.core.errors import DistillError
 from distill.core.files import home_path
 from distill.core.state_dicts import load_state, tensors_in_graph
-from distill.data.terms import described_terms, terms_of
+from distill.data.licence_terms import described_terms, terms_of
 from distill.models import zoo
 from distill.models.checkpoint import load_student
 from distill.models.network_file import (

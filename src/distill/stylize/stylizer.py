@@ -28,7 +28,7 @@ WANTED = "a PIL picture, an array (H, W, 3 or 4), or several: a list, or an arra
 BATCH = 2**17
 ROUNDING = 1e-4  # of float32, that resizing adds to a picture in [0, 1]
 
-Pictures = TypeVar("Pictures")
+Batch = TypeVar("Batch")
 
 
 class Stylizer:
@@ -64,11 +64,11 @@ class Stylizer:
 
     def __call__(
         self,
-        pictures: Pictures,
+        pictures: Batch,
         size: int | None = None,
         strength: float | None = None,
         parts: Part | Sequence[Part] | None = None,
-    ) -> Pictures:
+    ) -> Batch:
         at, named = self.settings, {"size": size, "strength": strength, "parts": parts}
         if changes := {key: value for key, value in named.items() if value is not None}:
             at = fit(asdict(at) | changes, type(at))

@@ -17,8 +17,8 @@ from distill.config.settings.commands import Stylize, TakesOnnxFiles
 from distill.core import onnx_files
 from distill.core.errors import DistillError, needed
 from distill.core.files import home_path, real_path
+from distill.core.licence_terms import NOTE, Terms, read_terms
 from distill.core.progress import bar
-from distill.core.terms import NOTE, Terms, read_terms
 from distill.data.photos import BadPhoto
 from distill.models import zoo
 from distill.runs import run_folder

@@ -8,7 +8,7 @@ import torch
 from distill.config import compose, groups
 from distill.config.settings.training import PhotoSource, Prepare, source_of
 from distill.core.errors import DistillError
-from distill.data.kinds import chosen
+from distill.data.kinds import registry
 from distill.models import build
 from distill.models.teachers.teacher import Teacher
 from distill.runs import run_folder
@@ -55,7 +55,7 @@ def find(run: str | None, runs: str, style: str) -> TeacherModel | None:
         return None
     try:
         if teacher := build.available_teacher(source.style, source.teacher):
-            if settings := chosen.labelled_by(source):
+            if settings := registry.labelled_by(source):
                 teacher.settle(settings)
             return TeacherModel(teacher)
         why = (

@@ -30,7 +30,7 @@ from distill.core.next_step import quoted
 
 def implied(typed: Mapping[str, Any]) -> list[str]:
     """Words that follow from settings typed: of a folder of pairs, init=zoo:NAME and init=RUN."""
-    from distill.data.kinds.chosen import overrides_for_user_pairs
+    from distill.data.kinds.registry import overrides_for_user_pairs
     from distill.models.zoo import overrides_for_init
     from distill.runs.run_folder import Run
 

@@ -16,7 +16,7 @@ from distill.config.settings.training import Train
 from distill.core.engine import HERE
 from distill.core.errors import DistillError, counted
 from distill.core.images import from_pixels, to_pixels
-from distill.data import sources
+from distill.data import photo_folders
 from distill.data.photos import demo_photos
 from distill.prepare import labelling
 from distill.prepare.pair_maker import PairJob, write_pngs
@@ -33,14 +33,14 @@ def estimate(settings: Train) -> None:
     Pairs are made of the settings' photos, or of scikit-image's where there are none, one after the
     other by this process; then the student learns from them. Raises DistillError.
     """
-    there = sources.has_photos(settings)
+    there = photo_folders.has_photos(settings)
     if there:
         check(settings)
     teacher = needed_teacher(settings)
     if teacher is None:
         raise DistillError("estimate: pairs of your own need no labelling; name a style")
-    photos = sources.photos(settings) if there else demo_photos()
-    manifest = labelling.manifest(settings, teacher, photos=photos)
+    photos = photo_folders.photos(settings) if there else demo_photos()
+    manifest = labelling.manifest_of(settings, teacher, photos=photos)
     device = HERE.device(settings.label.device)
     maker = labelling.teacher_pass(settings.label, teacher.fast(), manifest, device)
     pairs: list[list[torch.Tensor]] = []

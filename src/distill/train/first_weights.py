@@ -18,7 +18,7 @@ from distill.models.batchnorm import unfold_batchnorm
 from distill.models.build import build_student, without_weights
 from distill.models.checkpoint import student_to_start_from
 from distill.models.network_file import problems_of
-from distill.models.students.heads import begin
+from distill.models.students.heads import initial_state
 from distill.models.students.student import Student
 
 ZOO = "zoo:"
@@ -42,7 +42,7 @@ def new_student(settings: Train) -> Student:
         plain = build_student(without_weights(encoder), shape[1], 4, shape[3])
         if settings.init is None:
             colours = build_student(*shape)
-            start = begin(student, student.head, colours.state_dict(), plain.state_dict())
+            start = initial_state(student, student.head, colours.state_dict(), plain.state_dict())
             student.load_state_dict(start)
     if settings.init is not None:
         start_from(student, settings.init, plain)
@@ -50,7 +50,8 @@ def new_student(settings: Train) -> Student:
 
 
 def start_from(student: Student, init: str, plain: Student | None = None) -> None:
-    """Give `student` the weights that `init` names; one with a head needs `plain`, see `begin`.
+    """Give `student` the weights that `init` names; one with a head needs `plain`, as
+    `initial_state` has it.
 
     FILE.ckpt of distill.train, a .safetensors or .onnx file of distill.export, zoo:NAME, a student
     of the package, or a .pth that the paper released (decoder=nnconv). Where BatchNorm is folded,
@@ -72,7 +73,7 @@ def start_from(student: Student, init: str, plain: Student | None = None) -> Non
         state = _without_head(state, now)
     try:
         if student.head is not None and plain is not None:
-            state = begin(student, student.head, state, plain.state_dict())
+            state = initial_state(student, student.head, state, plain.state_dict())
         if folded:
             squares = [centre_square(read_photo(photo.path), SIDE) for photo in demo_photos()]
             unfold_batchnorm(student, state, torch.stack([*map(to_tensor, squares)]))

@@ -11,7 +11,7 @@ from distill.config.registry import recipe_named
 from distill.config.settings.training import Train, Training
 from distill.core.errors import DistillError
 from distill.data.datamodule import LoaderData
-from distill.data.terms import check_stated, keep_terms_of_run
+from distill.data.licence_terms import check_stated, keep_terms_of_run
 from distill.runs.run_folder import Run
 from distill.train import student_training
 from distill.train.launch import is_rank_zero, rank_zero_first

@@ -15,9 +15,9 @@ from distill.core import nodes
 from distill.core.errors import DistillError, counted
 from distill.core.files import home_path, near_name
 from distill.core.images import from_pixels
-from distill.data import loaders, sources
-from distill.data.datamodule import DistillData, LoaderData, Pictures
-from distill.data.kinds.chosen import data_source
+from distill.data import photo_folders
+from distill.data.datamodule import DistillData, LoaderData, TrainingData
+from distill.data.kinds.registry import data_source
 from distill.losses.criterion import make_criterion
 from distill.losses.term import Reads
 from distill.models.build import channels_of, load_teacher
@@ -38,7 +38,7 @@ def train(
     settings: Train,
     run: Run,
     first: bool,
-    data: Pictures | None = None,
+    data: TrainingData | None = None,
     kind: type[DistillModule] = DistillModule,
 ) -> None:
     """Train a student, or resume; only the `first` of several processes prints and writes.
@@ -103,9 +103,9 @@ def check(settings: Train) -> None:
             "loss.region.mask=3, or leave it out"
         )
     source.check()
-    loaders.check_sizes(settings)
+    source.check_labelled_sizes()
     if not source.needs_labels:
-        for key, file in sources.drop_lists(settings).items():
+        for key, file in photo_folders.drop_lists(settings).items():
             if file:
                 raise DistillError(
                     f"{key}={file}: nothing is labelled here, the pairs are taken as they are; "
@@ -116,7 +116,7 @@ def check(settings: Train) -> None:
         if settings.teacher and facts.get("style", style) != style:
             print(f"data.root={root}: targets of style={facts['style']} are learnt, not of {style}")
         return
-    if root and not sources.has_photos(settings):
+    if root and not photo_folders.has_photos(settings):
         there = home_path(root)
         lacking = f"nothing for data={settings.data.kind}" if there.is_dir() else "no such folder"
         near = "" if there.is_dir() else near_name(there)
@@ -210,7 +210,7 @@ def freeze_others(student: nn.Module, trainable: Sequence[str]) -> None:
         parameter.requires_grad_(any(f"{name}.".startswith(f"{part}.") for part in trainable))
 
 
-def begin_at_targets(module: DistillModule, data: Pictures) -> None:
+def begin_at_targets(module: DistillModule, data: TrainingData) -> None:
     """Initialize the student's head, if it has one, from the first targets.
 
     Raises DistillError for targets that it cannot give.

@@ -19,7 +19,7 @@ from torch.nn.modules.batchnorm import _BatchNorm
 from distill.config.settings.training import Machine, Train
 from distill.core.errors import counted
 from distill.core.files import atomic_write, write_whole
-from distill.data.datamodule import Pictures
+from distill.data.datamodule import TrainingData
 from distill.models.batchnorm import trimmed_statistics
 from distill.runs.run_folder import Run
 from distill.train.distillation import DistillModule
@@ -35,7 +35,7 @@ SMOOTH = 3.0  # steps, the width of the symmetric smoothing
 
 
 def measure(
-    module: DistillModule, data: Pictures, settings: Train, run: Run, device: torch.device
+    module: DistillModule, data: TrainingData, settings: Train, run: Run, device: torch.device
 ) -> None:
     """Balance the loss and find the rate, as the settings ask, and keep both in the run.
 
@@ -69,7 +69,7 @@ def measure(
         module.lr = measured["lr"]
 
 
-def measure_statistics(module: DistillModule, data: Pictures, device: torch.device) -> None:
+def measure_statistics(module: DistillModule, data: TrainingData, device: torch.device) -> None:
     """Give the student's BatchNorm the statistics of the first batches of the training."""
     module.to(device).train()
     for norm in (norms := [m for m in module.student.modules() if isinstance(m, _BatchNorm)]):
@@ -90,7 +90,7 @@ def load_measured(module: DistillModule, run: Run) -> None:
 
 
 def balance(
-    module: DistillModule, data: Pictures, device: torch.device, gradients: bool = False
+    module: DistillModule, data: TrainingData, device: torch.device, gradients: bool = False
 ) -> dict[str, float]:
     """Powers of ten that bring every weighted term to the order of magnitude of the first.
 
@@ -185,7 +185,7 @@ class Curve:
             figure.savefig(temporary, format="png", dpi=120)
 
 
-def find_rate(module: DistillModule, data: Pictures, t: Machine) -> Curve:
+def find_rate(module: DistillModule, data: TrainingData, t: Machine) -> Curve:
     """Lightning's learning-rate finder on one device; student and data are as before afterwards.
 
     It watches the loss that the run begins with: a term that came in would pass for a rise.

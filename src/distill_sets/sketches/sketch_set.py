@@ -23,13 +23,13 @@ from distill.core.files import home_path, sha256
 from distill.core.images import sheet, to_image, to_pixels, to_tensor
 from distill.core.nodes import class_of, flat
 from distill.core.onnx_files import content_hash
-from distill.data import faces, sources
-from distill.data.kinds.chosen import source_named
+from distill.data import faces, photo_folders
+from distill.data.kinds.registry import source_named
 from distill.data.manifest import PREVIEW, Manifest, manifest_at
 from distill.data.photo_table import SKETCH_FOLDERS
 from distill.data.photos import Photo
 from distill.prepare.labelling import build
-from distill.prepare.pair_maker import PairJob, PairMaker, PairStore, Pictures
+from distill.prepare.pair_maker import PairJob, PairMaker, PairPictures, PairStore
 from distill_sets.settings import PrepareWithSets, Sketch
 from distill_sets.sketches import lines
 from distill_sets.sketches.framing import cut, in_the_middle
@@ -95,7 +95,7 @@ class SketchPass(PairMaker):
         self.sketcher, self.workers = sketcher, workers
         self.read = partial(read_sketch, sketcher)
 
-    def pairs(self, batch: Sequence[tuple[Tensor, Tensor]]) -> list[Pictures]:
+    def pairs(self, batch: Sequence[tuple[Tensor, Tensor]]) -> list[PairPictures]:
         return [
             (Image.fromarray(target.numpy()), Image.fromarray(outline.numpy()))
             for target, outline in batch
@@ -137,7 +137,7 @@ def read_sketch(sketcher: Sketcher, job: PairJob) -> tuple[Tensor, Tensor]:
 def carry_out(settings: PrepareWithSets) -> Path:
     """Make what is missing of the settings' set of sketches; gives its folder."""
     check(settings)
-    sketch, photos, root = settings.sketch, sources.photos(settings), sketches_root(settings)
+    sketch, photos, root = settings.sketch, photo_folders.photos(settings), sketches_root(settings)
     masks: Masks = None
     hashes, files = dict[str, str](), dict[str, Path]()
     if sketch.mask not in (None, "alpha"):
@@ -162,14 +162,14 @@ def carry_out(settings: PrepareWithSets) -> Path:
         hashes["hed"] = sha256(files["hed"])
     maker = SketchPass(Sketcher(sketch, settings.crop, masks, **files), settings.label.workers)
     crop = 1.0 if sketch.points else settings.crop
-    shared = sources.photos_in_manifest(settings, root)
+    shared = photo_folders.photos_in_manifest(settings, root)
     manifest = SketchManifest.of(sketch, hashes, crop=crop, **shared)
     build(settings, photos, maker, manifest, PairStore(root, maker.folders))
     return root
 
 
 def check(settings: PrepareWithSets) -> None:
-    """Raises DistillError for settings that contradict each other, and as `sources.check_photos`.
+    """Raises DistillError for settings that contradict each other, and as `check_photos`.
 
     Before a network's file is fetched or read.
     """
@@ -191,19 +191,19 @@ def check(settings: PrepareWithSets) -> None:
         raise DistillError(
             f"sketch.canny.low={sketch.canny.low}: above sketch.canny.high={sketch.canny.high}"
         )
-    for folder in sources.at_addresses(settings):
+    for folder in photo_folders.at_addresses(settings):
         raise DistillError(
             f"photos={folder}: sketches are made from photos on this machine; copy these into a "
             "folder, and name that"
         )
-    sources.check_photos(settings, sketches_root(settings))
+    photo_folders.check_photos(settings, sketches_root(settings))
 
 
 def sketches_root(settings: PrepareWithSets) -> Path:
     """Where the set lies: data.root, or data/sketches/PHOTOS-SIZE."""
     if settings.data.root:
         return Path(settings.data.root)
-    return Path("data/sketches") / f"{sources.set_name(settings)}-{settings.sketch.size}"
+    return Path("data/sketches") / f"{photo_folders.set_name(settings)}-{settings.sketch.size}"
 
 
 TITLES = ("photo", "square, points", "cut out", "all edges", "outline (A)", "A on B")

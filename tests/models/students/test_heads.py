@@ -22,7 +22,7 @@ from distill.models.students.heads import (
     Mixture,
     PaletteHead,
     PredictedPaletteHead,
-    begin,
+    initial_state,
 )
 
 INKS = ["#0b2b44", "#d3222c", "#6c9ca6", "#fbeec2"]
@@ -133,7 +133,7 @@ def test_a_student_of_tones_goes_on_from_one_of_layers():
     for parameter in first.parameters():
         torch.nn.init.normal_(parameter, std=0.05)
     plain = student_of(None, channels=4).state_dict()
-    student.load_state_dict(begin(student, student.head, first.state_dict(), plain))
+    student.load_state_dict(initial_state(student, student.head, first.state_dict(), plain))
     logits, photo = {}, torch.rand(1, 3, 64, 64)
     for network in (first, student):
         network.head.bare.register_forward_hook(
@@ -281,7 +281,9 @@ def test_a_student_goes_on_from_one_without_a_head(head):
     """The photo, which an untrained student gives, is printed in the inks nearest to it."""
     plain, student = student_of(None), student_of(HEADS[head])
     student.load_state_dict(
-        begin(student, student.head, plain.state_dict(), student_of(None, channels=4).state_dict())
+        initial_state(
+            student, student.head, plain.state_dict(), student_of(None, channels=4).state_dict()
+        )
     )
     student.head.sharpness.fill_(50)
     inks = colours(*INKS)
@@ -302,7 +304,7 @@ def test_a_student_goes_on_from_one_with_the_same_head(head):
     for parameter in first.parameters():
         torch.nn.init.normal_(parameter, std=0.05)
     plain = student_of(None, channels=4).state_dict()
-    student.load_state_dict(begin(student, student.head, first.state_dict(), plain))
+    student.load_state_dict(initial_state(student, student.head, first.state_dict(), plain))
     assert float(student.head.sharpness) == 2
     for (name, before), after in zip(first.named_parameters(), student.parameters(), strict=True):
         assert torch.equal(before, after), name

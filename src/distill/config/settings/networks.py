@@ -132,7 +132,7 @@ class Description(NetworkSettings):
     size: Pixels
     colours_at: Pixels | None
     folded: Annotated[bool, Field(strict=True)]
-    terms: Any = None  # what core.terms reads; files from before it have none
+    terms: Any = None  # what core.licence_terms reads; files from before it have none
 
     @property
     def side(self) -> int:

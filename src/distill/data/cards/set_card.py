@@ -21,17 +21,17 @@ from distill.config.settings.networks import StyleSettings
 from distill.config.settings.training import Prepare
 from distill.core.errors import DistillError, counted
 from distill.core.images import sheet, to_tensor
+from distill.core.licence_terms import Terms
 from distill.core.report import markdown_table, one_line
-from distill.core.terms import Terms
 from distill.data.address import Address
+from distill.data.cards.licence_table import front_matter, licence_entries, terms_section
 from distill.data.cards.set_formats import SetFormat
-from distill.data.cards.terms import front_matter, licence_entries, terms_section
-from distill.data.kinds.chosen import form_at
+from distill.data.kinds.registry import form_at
+from distill.data.licence_terms import kept_terms
 from distill.data.manifest import TEACHER, set_facts
 from distill.data.photo_table import SIDES, read_rows
 from distill.data.photos import Side
 from distill.data.takedown import set_with_takedown
-from distill.data.terms import kept_terms
 
 CARD, SHEET = "README.md", "sheet.jpg"
 SHOWN = 4  # pairs on the sheet
@@ -101,25 +101,26 @@ def _moved(head: re.Match[str], form: SetFormat) -> str:
 
 def set_card(settings: Prepare, form: SetFormat) -> str:
     """The card as Markdown. Raises DistillError where no whole set lies there."""
-    recipe, counts = form.recipe, set_facts(form.folder).get("counts")
-    if not recipe or counts is None:
+    manifest, counts = form.recipe, set_facts(form.folder).get("counts")
+    if not manifest or counts is None:
         raise DistillError(f"{form}: no complete set of distill.prepare; run it to its end first")
     sketches = form.of_sketches
     style = settings.style
     name = "Sketches of photos" if sketches else f"Photos and {one_line(style.name)} of them"
-    sizes = f"{recipe['size']}×{recipe['size']}"
-    if recipe["sizes"]:
+    sizes = f"{manifest['size']}×{manifest['size']}"
+    if manifest["sizes"]:
         sizes = (
             f"squares of {sizes} (`NAME.png`) and whole photos with long sides of "
-            f"{', '.join(map(str, recipe['sizes']))} pixels (`NAME-sSIZE.png`)"
+            f"{', '.join(map(str, manifest['sizes']))} pixels (`NAME-sSIZE.png`)"
         )
     terms = Terms(kept_terms(form.folder))
     if (there := form.root.local) is not None:
         terms = set_with_takedown(terms, there).published(str(form), settings.takedown.accept)
     if sketches:
-        checks = {key: one_line(recipe[key]) for key in sorted(recipe) if key.startswith("sketch.")}
+        sketched = [key for key in sorted(manifest) if key.startswith("sketch.")]
+        checks = {key: one_line(manifest[key]) for key in sketched}
     else:
-        checks = _taught(style, recipe, form.folder)
+        checks = _taught(style, manifest, form.folder)
     parts = [
         front_matter(_head(terms, name, counts, form)) + f"\n# {one_line(name)}",
         f"![sample pairs]({SHEET})",
@@ -176,14 +177,14 @@ def _sources(source: str | None, root: Path, counts: Mapping[str, int]) -> dict[
     }
 
 
-def _taught(style: StyleSettings, recipe: Mapping[str, Any], root: Path) -> dict[str, str]:
+def _taught(style: StyleSettings, manifest: Mapping[str, Any], root: Path) -> dict[str, str]:
     file = Path(style.weights).name if style.weights else style.file
     sha256 = f", sha256 {style.sha256}" if style.sha256 and not style.weights else ""
     rows = {
         "teacher": f"{one_line(file or 'built in')}, {one_line(style.source)}{sha256}",
-        "its fingerprint": f"{recipe['teacher']}, drawn in {recipe['precision']}",
-        "square": f"the centre {recipe['crop']:.0%} of the short side; "
-        f"pictures of a training photo: {recipe['views']}; seed {recipe['seed']}",
+        "its fingerprint": f"{manifest['teacher']}, drawn in {manifest['precision']}",
+        "square": f"the centre {manifest['crop']:.0%} of the short side; "
+        f"pictures of a training photo: {manifest['views']}; seed {manifest['seed']}",
     }
     with suppress(OSError, ValueError, KeyError, TypeError):  # there were too few photos
         measured = json.loads((root / TEACHER).read_text())

@@ -3,7 +3,7 @@
 from typing import Any, ClassVar
 
 from distill.core.errors import DistillError
-from distill.data import sources
+from distill.data import photo_folders
 from distill.data.datasets import PhotoSet
 from distill.data.kinds.source import Source, Split, TrainingSets
 from distill.data.sampler import shares_of
@@ -39,7 +39,7 @@ class LivePhotos(Source):
         for side in ("train", "val"):
             if not sides[side]:
                 raise DistillError(f"no {side} photo is left; add photos, or change drop=FILE")
-        folders = sources.training_folders(settings)
+        folders = photo_folders.training_folders(settings)
         shares = shares_of(d.weights, folders, [photo.folder for photo in sides["train"]])
         common: dict[str, Any] = {"crop": settings.crop, "colour": d.colour, "seed": settings.seed}
         train = PhotoSet(sides["train"], d.crop_size or size, train=True, shares=shares, **common)

@@ -36,8 +36,8 @@ class PairFolder(Source):
         folder = Path(root)
         if not folder.is_dir():
             return None
-        recipe = manifest_at(folder) or {}
-        return recipe if "teacher" not in recipe or is_complete(folder) else None
+        manifest = manifest_at(folder) or {}
+        return manifest if "teacher" not in manifest or is_complete(folder) else None
 
     @property
     def needs_labels(self) -> bool:

@@ -9,7 +9,8 @@ from typing import Any, ClassVar
 from torch.utils.data import Dataset
 
 from distill.core.errors import DistillError
-from distill.data import sources
+from distill.core.next_step import assigned
+from distill.data import photo_folders
 from distill.data.address import Address
 from distill.data.cards.set_formats import FolderFormat, SetFormat
 from distill.data.datasets import HeldOutPairs, MixedPairs, PairSet
@@ -65,11 +66,12 @@ class Source(ABC):
     @property
     def root(self) -> Path | Address:
         """Where the set lies: data.root, or `place`/STYLE-PHOTOS-SIZE. Raises DistillError."""
-        return Path(self.data.root or self.place / sources.usual_name(self.settings))
+        return Path(self.data.root or self.place / photo_folders.usual_name(self.settings))
 
     @property
     def folder(self) -> Path:
-        """The same as a folder, which evaluation and exports read: some of its pairs are there."""
+        """The same as a folder, which evaluation and exports read; of a set that is none what its
+        held-out pairs are unpacked into, once."""
         return self.folder_at(str(self.root))
 
     @classmethod
@@ -137,6 +139,22 @@ class Source(ABC):
             return None
         return (manifest_at(self.folder) or {}).get("sizes", [])
 
+    def check_labelled_sizes(self) -> None:
+        """Raises DistillError as `check_sizes`, and for a set that is there, and complete, without
+        whole pictures of the data.sizes to learn from."""
+        self.check_sizes()
+        asked = self.data.sizes
+        if asked is None or (there := self.sizes()) is None:
+            return
+        if lacking := [size for size in asked if size not in there]:
+            has = f"whole pictures of {there}" if there else "squares alone, of one size"
+            more = f"set data.sizes={there}" if there else "leave data.sizes out"
+            sizes, root = sorted({*asked, *there}), assigned("data.root", str(self.root))
+            raise DistillError(
+                f"data.sizes={asked}: {self.root} has {has}; {more}, or label {lacking} too: "
+                f"python -m distill.prepare photos=DIR {root} 'data.sizes={sizes}'"
+            )
+
     @abstractmethod
     def training_sets(self, split: Split | None) -> TrainingSets:
         """Those of recipe=distill, of a set that is there. `split` gives photos by their sides.
@@ -154,7 +172,7 @@ class Source(ABC):
         if self.data.align:
             raise DistillError(f"data.align=true: {why}")
 
-    def mirrors(self, recipe: Mapping[str, Any]) -> bool:
+    def mirrors(self, manifest: Mapping[str, Any]) -> bool:
         """Whether pairs are mirrored at random: as asked for, else where no teacher made the
         targets of the set with this manifest, as of a set of sketches.
 
@@ -162,7 +180,7 @@ class Source(ABC):
         the targets would contradict the other half.
         """
         asked: bool | None = self.data.flip
-        return asked if asked is not None else "teacher" not in recipe
+        return asked if asked is not None else "teacher" not in manifest
 
     @property
     def common(self) -> dict[str, Any]:

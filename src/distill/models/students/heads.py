@@ -334,7 +334,7 @@ class Channels(nn.Module):
         return x[:, self.start : self.stop]
 
 
-def begin(
+def initial_state(
     student: nn.Module, head: Head, state: Mapping[str, Tensor], plain: Mapping[str, Tensor]
 ) -> dict[str, Tensor]:
     """The state of a student of the same shape as that of `student`, which has this head.

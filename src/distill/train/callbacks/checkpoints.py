@@ -18,11 +18,11 @@ from lightning_fabric.plugins.io.torch_io import TorchCheckpointIO
 
 from distill.config.settings.training import Training
 from distill.core.files import atomic_write, write_whole
+from distill.core.licence_terms import Terms, read_terms
 from distill.core.state_dicts import usable
-from distill.core.terms import Terms, read_terms
 from distill.data.datamodule import DistillData
+from distill.data.licence_terms import terms_of_run
 from distill.data.photo_table import RUN_PAIRS
-from distill.data.terms import terms_of_run
 from distill.runs.run_folder import Run
 
 EVERY = 30  # seconds between checkpoints: what a killed run loses at most
@@ -44,14 +44,15 @@ class Checkpoints(pl.Callback):
 
     def __init__(self, run: Run, settings: Training) -> None:
         self.run, self.settings, self.asked = run, settings, False
-        self._terms = Terms(())
+        self._licence_terms = Terms(())
         self._saved_at = time.monotonic()
         self._between_steps = False
 
     def on_train_start(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:
         now = terms_of_run(self.settings, fresh=True, run=self.run.folder).chain
-        terms = self._terms.amended(now, fresh=True)
-        self._terms = terms.permitted("train", self.settings.licence.i_have_permission)
+        terms = self._licence_terms.amended(now, fresh=True)
+        permission = self.settings.licence.i_have_permission
+        self._licence_terms = terms.permitted("train", permission)
 
         data = getattr(trainer, "datamodule", None)
         begins = trainer.global_step == 0 or not (self.run.folder / RUN_PAIRS).is_file()
@@ -88,7 +89,7 @@ class Checkpoints(pl.Callback):
         self, trainer: pl.Trainer, pl_module: pl.LightningModule, checkpoint: dict[str, Any]
     ) -> None:
         checkpoint["distill"] = asdict(self.settings)
-        checkpoint["terms"] = self._terms.plain()
+        checkpoint["terms"] = self._licence_terms.plain()
         if self._between_steps:
             # The next batch is announced but not trained: as if it had not been fetched yet.
             progress = checkpoint["loops"]["fit_loop"]["epoch_loop.batch_progress"]
@@ -103,7 +104,7 @@ class Checkpoints(pl.Callback):
             if name.startswith("EarlyStopping"):
                 state["patience"] = self.settings.trainer.patience  # not what it was before
         if "terms" in checkpoint:  # a run from before there were any has none
-            self._terms = read_terms(checkpoint["terms"])
+            self._licence_terms = read_terms(checkpoint["terms"])
 
     def save(self, trainer: pl.Trainer) -> None:
         """Write last.ckpt whole; the earlier one becomes previous.ckpt, in case of a crash."""

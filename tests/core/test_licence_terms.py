@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from distill.core.terms import Licence, Terms, read_terms
+from distill.core.licence_terms import Licence, Terms, read_terms
 
 ANIME = "AnimeGANv2: free for academic and non-commercial use only"
 ORDER = {"no": 0, "unknown": 1, "yes": 2}

@@ -41,7 +41,7 @@ def _folders(settings: PhotoSource) -> tuple[list[Path | Address], list[Path | A
     return [folder_at(each) for each in first], [folder_at(each) for each in second]
 
 
-def photo_folders(settings: PhotoSource) -> dict[str, Path | Address]:
+def folders_by_name(settings: PhotoSource) -> dict[str, Path | Address]:
     """The folders of the photos by the name that each has in the set: "" where it is the only one.
 
     It is what `Photo.folder` says, and what a photo's key is relative to.

@@ -1,4 +1,4 @@
-"""The source that settings choose by `data.kind`, and where the set of a run lies."""
+"""The kinds of sources of pictures, and the one that settings choose by `data.kind`."""
 
 import re
 from collections.abc import Mapping
@@ -17,7 +17,7 @@ from distill.data.kinds.live_photos import LivePhotos
 from distill.data.kinds.pair_folder import DemoPairs, PairFolder, UserLoader
 from distill.data.kinds.source import Source
 from distill.data.manifest import manifest_at
-from distill.data.sources import usual_name
+from distill.data.photo_folders import usual_name
 
 KINDS: Mapping[str, type[Source]] = {
     "pairs": PairFolder,
@@ -65,16 +65,8 @@ def data_source(settings: Any) -> Source:
     return source_named(settings.data.kind)(settings)
 
 
-def pairs_root(settings: PhotoSource) -> Path:
-    """The folder of the set of pairs: data.root, or data/pairs/STYLE-PHOTOS-SIZE.
-
-    Of a set that is no folder what its held-out pairs are unpacked into, once.
-    """
-    return data_source(settings).folder
-
-
 def folder_of_pairs(learnt: Any) -> Path | None:
-    """Where the pairs of a run without photos lie, None where none are named; as `pairs_root`.
+    """Where the pairs of a run without photos lie, None where none are named; as `Source.folder`.
 
     Raises DistillError where there are none.
     """
@@ -83,7 +75,7 @@ def folder_of_pairs(learnt: Any) -> Path | None:
 
 def labelled_by(settings: PhotoSource, root: Path | None = None) -> str | None:
     """The fingerprint of the teacher that labelled the set there; None of sketches or no set."""
-    return (manifest_at(root or pairs_root(settings)) or {}).get("teacher")
+    return (manifest_at(root or data_source(settings).folder) or {}).get("teacher")
 
 
 def overrides_for_user_pairs(typed: Mapping[str, Any]) -> list[str]:
@@ -98,10 +90,10 @@ def overrides_for_user_pairs(typed: Mapping[str, Any]) -> list[str]:
     students = typed.get("recipe", "distill") == "distill"  # another recipe has no style
     if not root or {"style", "teacher"} & typed.keys() or not students:
         return []
-    if source is None or not source.own_pairs or (recipe := source.made_of(str(root))) is None:
+    if source is None or not source.own_pairs or (made := source.made_of(str(root))) is None:
         return []
-    if "teacher" in recipe:  # the style and size that it names; of one's own the name alone
-        name, size = str(recipe["style"]), recipe["size"]
+    if "teacher" in made:  # the style and size that it names; of one's own the name alone
+        name, size = str(made["style"]), made["size"]
         words = [f"style={name}"]
         if name not in choices("style") or name == "custom":
             words = ["style=own", *([f"style.name={name}"] if _PLAIN.fullmatch(name) else [])]

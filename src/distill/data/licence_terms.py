@@ -1,7 +1,7 @@
 """Whose terms a run is under: those of its teacher, pictures and `init`, and of what these were
 made from.
 
-ROOT/terms.json    of a set of pairs: the chain of its photos and targets, see core.terms
+ROOT/terms.json    of a set of pairs: the chain of its photos and targets, see core.licence_terms
 """
 
 import re
@@ -22,8 +22,7 @@ from distill.config.settings.training import PhotoSource, Prepare, SetCard, Trai
 from distill.core import plugins
 from distill.core.errors import DistillError, counted
 from distill.core.files import git_blob_id, home_path, sha256, write_json
-from distill.core.onnx_files import noted, read_graph
-from distill.core.terms import (
+from distill.core.licence_terms import (
     NOTE,
     PLACEHOLDERS,
     STYLE,
@@ -33,11 +32,12 @@ from distill.core.terms import (
     pictures_of,
     read_terms,
 )
+from distill.core.onnx_files import noted, read_graph
 from distill.core.weights import WeightsFile, find_or_none
-from distill.data import sources
+from distill.data import photo_folders
 from distill.data.address import Address, is_address
 from distill.data.decode import PICTURES
-from distill.data.kinds.chosen import data_source, seen_from_here
+from distill.data.kinds.registry import data_source, seen_from_here
 from distill.data.manifest import SUMS, TERMS, SetMetadataStore, manifest_at, metadata_folder
 from distill.data.photo_table import names_learnt, pair_of, read_rows
 from distill.data.photo_terms import (
@@ -257,7 +257,7 @@ def terms_of_photos(root: str, source: PhotoSource, run: Path | None = None) -> 
         return ListedTerms(known=[DEMO])
     folders: Mapping[str, Path | Address] = {}
     with suppress(DistillError):  # an address that cannot be reached
-        folders = sources.photo_folders(source)
+        folders = photo_folders.folders_by_name(source)
     return _listed(folders, photos(), run)
 
 
@@ -295,7 +295,8 @@ def check_stated(stated: LicenceSettings | SetCard, source: Training | PhotoSour
     named = (getattr(getattr(source, "data", None), name, None) for name in ("root", "a", "b"))
     folders = [home_path(each) for each in named if each and not is_address(each)]
     if isinstance(source, PhotoSource) and source.teacher and source.data.kind != "demo":
-        folders += [f for f in sources.photo_folders(source).values() if isinstance(f, Path)]
+        labelled = photo_folders.folders_by_name(source).values()
+        folders += [each for each in labelled if isinstance(each, Path)]
     for folder in [*folders]:
         with suppress(DistillError):
             photos = (manifest_at(folder) or {}).get("photos")

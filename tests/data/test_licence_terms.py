@@ -19,9 +19,9 @@ from distill.config.registry import schema_of
 from distill.config.settings.base import LicenceSettings
 from distill.config.settings.training import Prepare
 from distill.core.errors import DistillError
+from distill.core.licence_terms import NOTE, TAKEN_DOWN, Licence, Terms
 from distill.core.onnx_files import load_model
-from distill.core.terms import NOTE, TAKEN_DOWN, Licence, Terms
-from distill.data import terms
+from distill.data import licence_terms
 from distill.data.address import Address
 from distill.data.manifest import Manifest, write_manifest
 from distill.data.photo_table import PhotoRow, write_rows, write_sides
@@ -32,7 +32,7 @@ from distill.models import zoo
 
 def of_run(*words: str, recipe: str = "distill") -> Terms:
     loaded = compose.load("train", [f"recipe={recipe}", *words], schema_of)
-    return terms.terms_of_run(loaded)
+    return licence_terms.terms_of_run(loaded)
 
 
 @pytest.fixture
@@ -97,7 +97,7 @@ def test_renamed_weights_are_known_by_their_content(here, monkeypatch):
     digest = hashlib.sha256(b"weights").hexdigest()  # of a published file
     entry = {"name": "x", "file": "x.pt", "sha256": digest, "git_blob": None,
              "licence": "non-commercial", "source": "s"}  # fmt: skip
-    monkeypatch.setattr(terms, "_published", lambda: [entry])
+    monkeypatch.setattr(licence_terms, "_published", lambda: [entry])
     words = ["style=custom", "teacher=cyclegan", "style.weights=mine.pt", "style.licence=MIT"]
     assert of_run(*words).commercial == "no"
 
@@ -111,13 +111,13 @@ def test_a_run_is_a_teacher_or_a_start_with_its_terms(here):
     assert not [of for of in chain if str(here) in of]
     said = Terms((Licence.from_text("teacher", "MIT"),)).plain()
     second = checkpoint(here / "runs/b/checkpoints/last.ckpt", "style=toon", terms=said)
-    assert terms.terms_of(second).commercial == "yes"
+    assert licence_terms.terms_of(second).commercial == "yes"
     own = [pairs(here / "mine"), "style=own", "style.licence=MIT"]
     assert of_run(*own, f"init={second}").commercial == "yes"
     assert of_run(*own, f"init={first}").commercial == "no"
     loop = here / "runs/c/checkpoints/last.ckpt"
     checkpoint(loop, "style=toon", f"init={loop}")
-    assert terms.terms_of(loop).commercial == "unknown"
+    assert licence_terms.terms_of(loop).commercial == "unknown"
 
 
 def test_a_labelled_set_is_no_pairs_of_ones_own(here):
@@ -136,21 +136,21 @@ def test_a_labelled_set_is_no_pairs_of_ones_own(here):
     assert of_run(*drawn, "licence.pictures=CC0").commercial == "no"
     (root / "set").mkdir()
     (root / "dataset.json").rename(root / "set/dataset.json")
-    assert terms.kept_terms(root)[0].commercial == "no"
+    assert licence_terms.kept_terms(root)[0].commercial == "no"
     # Shards have a dataset.json of their own beside it, which says less than the set's terms.
     shutil.copy(root / "set/dataset.json", root)
     said = Terms(
         (Licence.from_text("teacher hayao", "CC BY-NC 4.0"), Licence.from_text("photos", "CC0"))
     )
     (root / "set/terms.json").write_text(json.dumps(said.plain()))
-    assert terms.kept_terms(root) == said.chain
+    assert licence_terms.kept_terms(root) == said.chain
 
 
 def test_a_set_keeps_others_terms_and_its_owners_last_word(here):
     def keep(*words: str) -> Terms:
         settings = compose.load("prepare", ["style=toon", "photos=p", *words], Prepare)
-        terms.keep_terms(here, settings)
-        return Terms(terms.kept_terms(here))
+        licence_terms.keep_terms(here, settings)
+        return Terms(licence_terms.kept_terms(here))
 
     assert keep().commercial == "unknown"
     first = keep("card.licence=CC BY 4.0", "card.source=https://x")
@@ -191,8 +191,8 @@ def test_terms_of_photos_by_folder_and_photo(here):
     words = ["style=toon", "photos=p", "data.root=set"]
 
     def chain() -> dict[str, str]:
-        terms.keep_terms(here / "set", compose.load("prepare", words, Prepare))
-        return {e.of: e.text for e in terms.kept_terms(here / "set")[1:]}
+        licence_terms.keep_terms(here / "set", compose.load("prepare", words, Prepare))
+        return {e.of: e.text for e in licence_terms.kept_terms(here / "set")[1:]}
 
     assert chain() == {
         "photos: 1": "CC0", "photos: 2 by Anna": "CC BY 4.0", "photos: 1 by Bert": "CC BY-NC 4.0",
@@ -217,17 +217,17 @@ def test_a_run_keeps_the_terms_of_pictures_that_its_set_left_out(here: Path) -> 
     path = checkpoint(run / "checkpoints/last.ckpt", *words, terms=of_run(*words).plain())
     (run / "config.yaml").write_text("photos: p\n")
     write_sides(run / "pairs.tsv", [(f"{name}.png", "train") for name in names[1:]])
-    before = terms.terms_of(path).chain
+    before = licence_terms.terms_of(path).chain
     assert [e.of for e in before[1:]] == ["photos: 2 by Azure", "photos: 1 by Cliff"]
     out = [f'picture {name} "{key}"\n' for name, key in zip(names, keys, strict=True)][:2]
     (run / "takedown.txt").write_text("".join(out))
     shutil.rmtree(here / "set")
     labelled(here / "set", keys[2])
-    after = {e.of: e.text for e in terms.terms_of(path).chain if e.of.startswith("photos")}
+    after = {e.of: e.text for e in licence_terms.terms_of(path).chain if e.of.startswith("photos")}
     # The first of Azure's was a test picture: the run did not learn from it.
     assert after == {"photos: 1 by Azure": "MIT", "photos: 1 by Cliff": "CC0"}
     (run / "takedown.txt").unlink()  # the set was made anew without them
-    assert terms.terms_of(path).chain == before
+    assert licence_terms.terms_of(path).chain == before
 
 
 def test_a_run_keeps_the_terms_of_pairs_whose_files_are_gone(here):
@@ -241,11 +241,11 @@ def test_a_run_keeps_the_terms_of_pairs_whose_files_are_gone(here):
     path = checkpoint(here / "runs/a/checkpoints/last.ckpt", *words, terms=of_run(*words).plain())
     (here / "runs/a/config.yaml").write_text("x: y\n")
     write_sides(here / "runs/a/pairs.tsv", [("a.png", "train"), ("b.png", "train")])
-    before = terms.terms_of(path)
+    before = licence_terms.terms_of(path)
     assert [e.of for e in before.chain] == ["pictures own: 2 by Anna", "pictures own: 2 by Bert"]
     for side in "AB":
         (here / "own" / side / "a.png").unlink()
-    assert terms.terms_of(path) == before
+    assert licence_terms.terms_of(path) == before
     assert of_run(*words).commercial == "yes"  # what would be learnt from now
 
 
@@ -301,18 +301,18 @@ def test_a_finished_run_takes_a_later_word(here):
     (here / "runs/a/config.yaml").write_text("photos: p\n")
     first = Terms((Licence.from_text("teacher toon", "MIT"), Licence("photos")))
     path = checkpoint(here / "runs/a/checkpoints/last.ckpt", "style=toon", terms=first.plain())
-    assert terms.terms_of(path).commercial == "unknown"
-    assert terms.state_terms(path, stated("CC BY 4.0")).commercial == "yes"
-    assert terms.terms_of(path).commercial == "yes"
+    assert licence_terms.terms_of(path).commercial == "unknown"
+    assert licence_terms.state_terms(path, stated("CC BY 4.0")).commercial == "yes"
+    assert licence_terms.terms_of(path).commercial == "yes"
     typed = compose.load("train", ["style=toon", "licence.pictures=CC BY-NC 4.0"], schema_of)
-    terms.keep_terms_of_run(path, typed)
-    found = terms.terms_of(path)
+    licence_terms.keep_terms_of_run(path, typed)
+    found = licence_terms.terms_of(path)
     assert found.commercial == "no"
     assert "before CC BY 4.0" in found.chain[-1].note
     (here / "data/photos").mkdir(parents=True)  # where style=toon looks for photos
     (here / "data/photos/terms.csv").write_text("photo\n")
     with pytest.raises(DistillError, match=r"terms.csv: not a table"):
-        terms.state_terms(path, LicenceSettings())
+        licence_terms.state_terms(path, LicenceSettings())
     others = Terms((Licence.from_text("init zoo:hayao: photos", "CC BY-NC 4.0", stated=True),))
     with pytest.raises(DistillError, match="from no pictures of yours"):
         others.restated("CC0")
@@ -328,13 +328,13 @@ def test_a_later_word_reaches_what_was_made_of_the_run(here):
     words = [pairs(here / "mine"), "style=own", "style.licence=MIT", f"init={first}"]
     made = here / "runs/b/checkpoints/last.ckpt"
     checkpoint(made, *words, terms=of_run(*words).plain())
-    assert terms.terms_of(made).commercial == "unknown"
-    terms.state_terms(first, stated("CC BY-NC 4.0"))
-    assert terms.terms_of(made).commercial == "no"
+    assert licence_terms.terms_of(made).commercial == "unknown"
+    licence_terms.state_terms(first, stated("CC BY-NC 4.0"))
+    assert licence_terms.terms_of(made).commercial == "no"
     time.sleep(1)  # what is stated is dated to the second
-    terms.state_terms(first, stated("CC0"))
-    assert terms.terms_of(made).commercial == "yes"
-    assert [e.of for e in terms.terms_of(made).chain] == [
+    licence_terms.state_terms(first, stated("CC0"))
+    assert licence_terms.terms_of(made).commercial == "yes"
+    assert [e.of for e in licence_terms.terms_of(made).chain] == [
         "pictures mine", "init a: teacher toon", "init a: photos",
     ]  # fmt: skip
 
@@ -342,7 +342,7 @@ def test_a_later_word_reaches_what_was_made_of_the_run(here):
 def test_no_word_loosens_a_file_that_was_fetched(here):
     said = Terms((Licence.from_text("photos", "CC BY-NC 4.0", stated=True), Licence("pictures b")))
     path = checkpoint(here / "fetched/x.ckpt", "style=toon", terms=said.plain())
-    found = terms.state_terms(path, stated("CC0"))
+    found = licence_terms.state_terms(path, stated("CC0"))
     assert found.commercial == "no"
     assert [(e.of, e.text) for e in found.chain] == [
         ("photos", "CC BY-NC 4.0"), ("photos", "CC0"), ("pictures b", "CC0"),
@@ -396,7 +396,7 @@ def test_collections_for_research_are_known_by_their_names(here, folder):
     (here / "link").symlink_to("lfw")
     card = compose.load("prepare", [f"photos={folder}", "style=toon", "card.licence=CC0"], Prepare)
     with pytest.raises(DistillError, match=r"card.licence=CC0: .* for research only; state in .*"):
-        terms.check_stated(card.card, card)
+        licence_terms.check_stated(card.card, card)
 
 
 @pytest.mark.slow
@@ -407,9 +407,9 @@ def test_one_licence_over_a_research_collection_is_asked_about(here):
     def check(word: str, photos: str, more: str = "style=toon") -> None:
         said = f"photos={photos}"
         card = compose.load("prepare", [said, more, f"card.licence={word}"], Prepare)
-        terms.check_stated(card.card, card)
+        licence_terms.check_stated(card.card, card)
         run = compose.load("train", [said, more, f"licence.pictures={word}"], schema_of)
-        terms.check_stated(run.licence, run)
+        licence_terms.check_stated(run.licence, run)
 
     check("null", folder)
     check("CC BY-NC 4.0", folder)
@@ -419,7 +419,7 @@ def test_one_licence_over_a_research_collection_is_asked_about(here):
         check("CC0", "elf", f"data.root={here}/pairs-of-celeba")
     permitted = LicenceSettings(pictures="CC0", i_have_permission=True)
     run = compose.load("train", [f"photos={folder}", "style=toon"], schema_of)
-    terms.check_stated(permitted, run)
+    licence_terms.check_stated(permitted, run)
     (here / folder / "terms.csv").write_text("photo,licence\n*,CC0\n")
     check("CC0", folder)
     check("CC0", "[elf,s3://celeba/x]")
@@ -434,7 +434,7 @@ def test_a_set_remembers_what_collection_it_was_labelled_from(here):
     words = ["style=toon", "photos=p", "data.root=set", "licence.pictures=CC0"]
     run = compose.load("train", words, schema_of)
     with pytest.raises(DistillError, match="/data/CelebA/img looks like CelebA"):
-        terms.check_stated(run.licence, run)
+        licence_terms.check_stated(run.licence, run)
 
 
 def test_every_shipped_student_carries_its_terms():
@@ -442,7 +442,7 @@ def test_every_shipped_student_carries_its_terms():
     for name in zoo.shipped():
         answer = bound.get(name, "yes")
         for path in {zoo.find(name), zoo.static(name)}:
-            found = terms.terms_of(path)
+            found = licence_terms.terms_of(path)
             card = json.loads((zoo.FOLDER / f"{name}.json").read_text())["teacher"]
             assert found.commercial == answer
             assert found.chain[0].text == card["licence"]
@@ -453,7 +453,7 @@ def test_another_teacher_under_the_name_of_a_style_has_not_its_terms(here):
     (here / "other.onnx").write_bytes(b"of somebody")
     words = ["style=toon", "photos=p", "card.licence=CC0", "teacher=onnx"]
     words.append(f"style.weights={here / 'other.onnx'}")
-    terms.keep_terms(here, compose.load("prepare", words, Prepare))
-    kept = Terms(terms.kept_terms(here))
+    licence_terms.keep_terms(here, compose.load("prepare", words, Prepare))
+    kept = Terms(licence_terms.kept_terms(here))
     assert kept.commercial == "unknown"
     assert "MIT, as this project" not in [each.text for each in kept.chain]

@@ -5,8 +5,8 @@ from typing import Any
 
 import yaml
 
+from distill.core.licence_terms import STRICT, Terms, known_licence
 from distill.core.report import markdown_table, one_line
-from distill.core.terms import STRICT, Terms, known_licence
 
 CARD = "README.md"
 PERMITTED = "Its publisher says to have the permission of everybody named here for what it states"
