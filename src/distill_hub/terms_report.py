@@ -45,6 +45,7 @@ def _photos(source: PhotoSource, run: Path) -> Iterator[str]:
     """The sources of the photos, as terms.csv beside them counts them."""
     try:
         root = str(data_source(source).root)
+        source = photo_folders.of_set(source, root)
         folders = [*photo_folders.folders_by_name(source).values()]
         listed = terms_of_photos(root, source, run)
     except DistillError as error:

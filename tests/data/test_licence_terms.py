@@ -21,7 +21,7 @@ from distill.config.settings.training import Prepare
 from distill.core.errors import DistillError
 from distill.core.licence_terms import NOTE, TAKEN_DOWN, Licence, Terms
 from distill.core.onnx_files import load_model
-from distill.data import licence_terms
+from distill.data import licence_terms, photo_folders
 from distill.data.address import Address
 from distill.data.manifest import Manifest, write_manifest
 from distill.data.photo_table import PhotoRow, write_rows, write_sides
@@ -205,6 +205,25 @@ def test_terms_of_photos_by_folder_and_photo(here):
     assert of_run(*words).commercial == "yes"
     (here / "p/terms.csv").unlink()  # what was said stays
     assert of_run(*words).commercial == "yes"
+
+
+def test_a_run_that_names_the_set_alone_finds_the_photos_of_its_labels(here):
+    for folder in ("p", "data/photos"):
+        (here / folder).mkdir(parents=True)
+    (here / "p/terms.csv").write_text("photo,author,licence\n*,Anna,CC BY 4.0\n")
+    root = labelled(here / "set", "a.jpg", "b.jpg")
+    words = ["style=toon", "data.root=set"]
+    settings = compose.load("train", words, schema_of)
+
+    def photos(of: str) -> Any:
+        write_manifest(root, Manifest(of, "toon", "0" * 16), {"train": 2, "val": 0, "test": 0})
+        return photo_folders.of_set(settings, "set").photos
+
+    assert photos(str(here / "p")) == [str(here / "p")]
+    assert [e.of for e in of_run(*words).chain][1:] == ["photos: 2 by Anna"]
+    assert photos("p of another machine") == ["p of another machine"]
+    assert photos(str(here / "gone")) == settings.photos == "data/photos"
+    assert of_run(*words).chain[1:] == (Licence("photos"),)
 
 
 def test_a_run_keeps_the_terms_of_pictures_that_its_set_left_out(here: Path) -> None:

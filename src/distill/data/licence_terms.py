@@ -38,7 +38,7 @@ from distill.data import photo_folders
 from distill.data.address import Address, is_address
 from distill.data.decode import PICTURES
 from distill.data.kinds.registry import data_source, seen_from_here
-from distill.data.manifest import SUMS, TERMS, SetMetadataStore, manifest_at, metadata_folder
+from distill.data.manifest import SUMS, TERMS, manifest_at, metadata_folder
 from distill.data.photo_table import names_learnt, pair_of, read_rows
 from distill.data.photo_terms import (
     FILE,
@@ -159,7 +159,8 @@ def terms_of_run(
                 links += _of_pictures(root, stated or trained.style.licence, run)
             else:
                 teacher = _of_teacher(asdict(trained.style), trained.teacher, depth, stated)
-                now = (*teacher, *terms_of_photos(root, trained, run).links(PHOTOS, stated))
+                photos = terms_of_photos(root, photo_folders.of_set(trained, root), run)
+                now = (*teacher, *photos.links(PHOTOS, stated))
                 links += Terms(kept_terms(root)).amended(now, fresh).chain
         else:
             data = getattr(trained, "data", None)
@@ -202,7 +203,7 @@ def keep_terms(folder: Path, settings: PhotoSource, taught: bool = True) -> None
 def kept_terms(folder: Path | str) -> tuple[Licence, ...]:
     """What the set says that a folder or address is, or lies in; empty where none of ours is."""
     if is_address(str(folder)):
-        places = [SetMetadataStore(Address(folder)).folder]
+        places = [metadata_folder(str(folder))]
     else:
         path = home_path(folder).absolute()
         places = [metadata_folder(each) for each in (path, *path.parents[:2])]
@@ -247,9 +248,8 @@ def terms_of_photos(root: str, source: PhotoSource, run: Path | None = None) -> 
 
     def photos() -> Iterator[tuple[str, str]]:
         keys = learnt_before(run) if run else {}
-        place = SetMetadataStore(Address(root)).folder if is_address(root) else Path(root)
         with suppress(DistillError):  # a damaged photos.tsv
-            rows = read_rows(metadata_folder(place)).values()
+            rows = read_rows(metadata_folder(root)).values()
             keys |= {row.pair: row.photo for row in rows if row.side}
         yield from keys.items()
 

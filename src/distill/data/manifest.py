@@ -20,7 +20,7 @@ from filelock import FileLock, Timeout
 from distill.core.errors import DistillError, counted
 from distill.core.files import cache_folder, write_json, write_whole
 from distill.data import photo_table
-from distill.data.address import Address
+from distill.data.address import Address, is_address
 from distill.data.photo_table import DROPPED, PHOTOS, SKIPPED
 from distill.data.photos import Photo
 
@@ -178,9 +178,12 @@ KEPT = "set"
 SIDECARS = (MANIFEST, PHOTOS, DROPPED, SKIPPED, TEACHER, DRAWINGS, TERMS)
 
 
-def metadata_folder(root: Path) -> Path:
-    """Where the set's own files lie: in ROOT/set where there is one, else in ROOT."""
-    return kept if (kept := root / KEPT).is_dir() else root
+def metadata_folder(root: Path | str) -> Path:
+    """Where the set's own files lie: in ROOT/set where there is one, else in ROOT; those at an
+    address in a `SetMetadataStore`."""
+    if is_address(str(root)):
+        return SetMetadataStore(Address(str(root))).folder
+    return kept if (kept := Path(root, KEPT)).is_dir() else Path(root)
 
 
 def write_sidecars(root: Address, folder: Path) -> None:

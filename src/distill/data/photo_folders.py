@@ -1,6 +1,7 @@
 """Which photos the settings mean, and what a set of pairs remembers of them."""
 
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -8,7 +9,7 @@ from distill.config.settings.training import PhotoSource
 from distill.core.errors import DistillError
 from distill.core.files import home_path, real_path
 from distill.data.address import Address, folder_at
-from distill.data.manifest import check_writable, is_complete, manifest_at
+from distill.data.manifest import check_writable, is_complete, manifest_at, metadata_folder
 from distill.data.photos import Photo, check_folders, demo_photos, find_all, folder_names
 
 
@@ -25,6 +26,19 @@ def has_photos(settings: PhotoSource) -> bool:
     with suppress(DistillError):
         return all(Address(str(each)).is_there() for part in _folders(settings) for each in part)
     return False
+
+
+def of_set(settings: PhotoSource, root: str) -> PhotoSource:
+    """With the photos that the set at `root` was labelled from: a run of data.root=DIR names none.
+    Those of the settings where the set's have moved with the run, or its manifest is damaged."""
+    folder, labelled = metadata_folder(root), ""
+    with suppress(DistillError):
+        labelled = (manifest_at(folder) or {}).get("photos", "")
+    if labelled in ("", photos_in_manifest(settings, folder)["photos"]):
+        return settings
+    of_labels = replace(settings, photos=labelled.split(" + "), val_photos=None)
+    moved = Path(labelled).is_absolute() and not has_photos(of_labels)
+    return settings if moved and has_photos(settings) else of_labels
 
 
 def at_addresses(settings: PhotoSource) -> list[Address]:
