@@ -102,6 +102,15 @@ def test_people_by_an_independent_computation(negative, size):
     assert close(output, expected, 1)
 
 
+def test_small_faces_beside_a_large_one_are_seen_as_on_the_page(negative):
+    photo = Image.fromarray(ASTRONAUT)
+    photo.paste(photo.crop((150, 30, 300, 210)).resize((75, 90)), (420, 410))
+    output = np.asarray(negative(photo, parts=["faces"]), int)
+    for left, top in ((215, 100), (450, 445)):  # within her cheeks
+        at = slice(top, top + 20), slice(left, left + 20)
+        assert close(output[at], 255 - np.asarray(photo, int)[at], 1)
+
+
 @pytest.mark.parametrize("lean", [0.0, 0.4, -1.2])
 def test_the_oval_of_a_face(lean):
     """Its edge, where opacity is one half, by the ellipse's own equation."""

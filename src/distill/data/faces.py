@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -194,6 +194,7 @@ BLAZEFACE = "blazeface_short_range"
 LOOK = 128  # pixels of the square that BlazeFace looks at
 CELLS = ((16, 2), (8, 6))  # a side of each of its grids, and how many candidates are in a cell
 SURE, SURE_IN_TILES = 0.6, 0.8  # the page's, measured there: web/src/face_finder.ts
+Look = tuple[float, NDArray[np.complex128]]  # score; both corners of a box and six points, x + iy
 CLOSER = 2.0  # sides of a face's box: the square of the second look
 
 
@@ -224,35 +225,37 @@ class BlazeFace:
 
     def __call__(self, photo: NDArray[np.uint8]) -> list[Face]:
         picture = Image.fromarray(photo)
-        width, height = picture.size
-        detections = self._look(picture, complex(width, height) / 2, max(width, height))
-        if not detections:
-            half = min(width, height) / 2
-            along, down = (
-                np.linspace(half / 2, side - half / 2, 1 + int(np.ceil(2 * side / half - 2)))
-                for side in (width, height)
-            )
-            spots = [complex(x, y) for y in down for x in along]
-            looks = [face for at in spots for face in self._look(picture, at, half, SURE_IN_TILES)]
-            boxes = np.array([[*face[1][:2]] for face in looks]).reshape(-1, 2)
-            corners = np.stack([boxes.real, boxes.imag], -1).reshape(-1, 4).astype(np.float32)
-            best = strongest(corners, np.array([face[0] for face in looks]))
-            detections = [looks[i] for i in best]
         faces = []
-        for score, (start, end, *points) in detections:
+        for score, (start, end, *points) in self._whole(picture) or self._tiles(picture):
             side = max((end - start).real, 8)
             eyes, turn = frame(points[0], points[1], points[3])
             closer = self._look(picture, (start + end) / 2, CLOSER * side, SURE / 2, turn)
             near = [each for each in closer if abs(each[1][2:4].mean() - eyes) < side / 2]
             points = [*near[0][1][2:]] if near else points
-            box = np.round([start.imag, start.real, (end - start).imag, (end - start).real])
-            five = tuple((float(p.real), float(p.imag)) for p in points)
-            faces.append(Face(Box(*map(int, box)), five, score))
+            faces.append(_face(score, start, end, points))
         return sorted(faces, key=lambda face: face.box.height * face.box.width, reverse=True)
+
+    def as_on_the_page(self, photo: NDArray[np.uint8]) -> list[Face]:
+        """The faces of a still picture by the page's looks: its parts too, and each face once."""
+        picture = Image.fromarray(photo)
+        looks = _distinct(self._whole(picture) + self._tiles(picture))
+        return [_face(score, start, end, points) for score, (start, end, *points) in looks]
+
+    def _whole(self, photo: Image.Image) -> list[Look]:
+        return self._look(photo, complex(*photo.size) / 2, max(photo.size))
+
+    def _tiles(self, photo: Image.Image) -> list[Look]:
+        half = min(photo.size) / 2
+        along, down = (
+            np.linspace(half / 2, side - half / 2, 1 + int(np.ceil(2 * side / half - 2)))
+            for side in photo.size
+        )
+        spots = [complex(x, y) for y in down for x in along]
+        return _distinct([e for at in spots for e in self._look(photo, at, half, SURE_IN_TILES)])
 
     def _look(
         self, photo: Image.Image, at: complex, side: float, sure: float = SURE, turn: complex = 1
-    ) -> list[tuple[float, NDArray[np.complex128]]]:
+    ) -> list[Look]:
         """Faces in the square around `at`, turned by the angle of `turn`, the surest first.
 
         Scores, and in pixels of the photo x + iy of both corners of the box and of six points.
@@ -277,6 +280,25 @@ class BlazeFace:
             mean = np.average(places, 0, chance[same]) - LOOK / 2
             faces.append((float(chance[best]), at + step * (mean[:, 0] + 1j * mean[:, 1])))
         return faces
+
+
+def _distinct(looks: list[Look]) -> list[Look]:
+    """Each face once, the surest: no box overlaps another, or has its middle in a surer one."""
+    corners = np.array([[*places[:2]] for _, places in looks]).reshape(-1, 2)
+    boxes = np.stack([corners.real, corners.imag], -1).reshape(-1, 4).astype(np.float32)
+    kept: list[int] = []
+    for i in strongest(boxes, np.array([score for score, _ in looks])):
+        middle = boxes[i].reshape(2, 2).mean(0)
+        start, end = boxes[kept, :2], boxes[kept, 2:]
+        if not ((start < middle) & (middle < end)).all(1).any():
+            kept.append(i)
+    return [looks[i] for i in kept]
+
+
+def _face(score: float, start: complex, end: complex, points: Iterable[complex]) -> Face:
+    box = np.round([start.imag, start.real, (end - start).imag, (end - start).real])
+    places = tuple((float(p.real), float(p.imag)) for p in points)
+    return Face(Box(*map(int, box)), places, score)
 
 
 def turned_square(photo: Image.Image, at: complex, step: complex, side: int) -> Array:

@@ -48,7 +48,8 @@ def lay_over(
 def _share(photo: Image.Image, part: str) -> np.ndarray:
     """How much of every pixel of an RGB photo belongs to a part: (H, W) in [0, 1]."""
     if part == "faces":
-        mask, none, whole = face_mask(_face_finder()(np.asarray(photo)), photo.size), 0.0, 1.0
+        faces = _face_finder().as_on_the_page(np.asarray(photo))
+        mask, none, whole = face_mask(faces, photo.size), 0.0, 1.0
     else:
         squeezed = to_array(photo.resize((SIDE, SIDE), render.BICUBIC))[None]
         mask, none, whole = picture_call(_people())(squeezed).reshape(SIDE, SIDE), NONE, WHOLE
