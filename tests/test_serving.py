@@ -88,6 +88,8 @@ def test_what_is_no_picture_is_told_and_the_server_goes_on(server, monkeypatch):
         "other": 200,
         "weak": 200,
     }
+    why = "not a picture that can be read: cannot identify image file"
+    assert got["text"].json() == {"detail": why}
     np.testing.assert_array_equal(Image.open(io.BytesIO(got["weak"].content)), photo)
 
 

@@ -44,7 +44,8 @@ def stylized(
                 raise HTTPException(413, f"{image.width}×{image.height}: over {PIXELS} pixels")
             page = stylize(image, strength=strength)
     except (OSError, ValueError, SyntaxError, Image.DecompressionBombError) as error:
-        raise HTTPException(400, f"not a picture that can be read: {error}") from error
+        why = str(error).partition(" <")[0]  # of bytes Pillow names the object that holds them
+        raise HTTPException(400, f"not a picture that can be read: {why}") from error
     except distill.DistillError as error:
         raise HTTPException(400, str(error)) from error
     encoded = io.BytesIO()
