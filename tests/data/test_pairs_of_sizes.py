@@ -55,7 +55,9 @@ def write_set(root, squares=True, manifest=MANIFEST, skip=()):
 def load(root, *more):
     words = [f"data.root={root}", "style=own", f"style.resolution={SIDE}", "data.workers=0"]
     sizes = ["data.sizes=[96,128,192]", "data.crop_size=64"]
-    return datamodule.data_module(compose.load("train", [*words, *sizes, *more], Train))
+    settings = compose.load("train", [*words, *sizes, *more], Train)
+    data_source(settings).check_labelled_sizes()
+    return datamodule.data_module(settings)
 
 
 @pytest.fixture(params=["pairs", "raw", "qoi", "png"])

@@ -46,7 +46,8 @@ class Command:
             name_plugins(line.plugins)
             typed_folders[:] = line.folders
             sweep = self.sweep_of_jobs()
-            keys = TypedKeys(*compose.schemas_of(self.name, self.schema), *sweep.schemas)
+            schemas = compose.schemas_of(self.name, self.schema, line.settings)
+            keys = TypedKeys(*schemas, *sweep.schemas)
             words = overrides_of(line.settings, keys, line.multirun)
             job = partial(self.job, inputs={"inputs": line.inputs} if self.files else {})
             if line.version:

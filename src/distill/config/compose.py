@@ -2,7 +2,7 @@
 
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from itertools import islice, product
 from pathlib import Path
 from typing import Any, TypeVar
@@ -70,15 +70,21 @@ def from_keywords(
     """A command's settings by Python's keywords, see `words_of`; `settings` go before `first`."""
     name_plugins((settings := dict(settings)).pop("plugins", ()))
     kept = {k: v for k, v in first.items() if isinstance(settings.get(k, {}), Mapping)}
-    names = TypedKeys(*schemas_of(name, schema)).names
+    recipe = [f"recipe={each['recipe']}" for each in (kept, settings) if "recipe" in each]
+    names = TypedKeys(*schemas_of(name, schema, recipe)).names
     words = words_of(kept, names) + words_of(settings, names)
     return load(name, completed(name, words, implied), schema)
 
 
-def schemas_of(name: str, schema: Schema) -> list[type]:
-    """The classes that a command's schema may choose, with the settings that plug-ins add."""
-    by_recipe = [each.settings for each in recipes().values()]
-    return [extended(name, s) for s in ([schema] if isinstance(schema, type) else by_recipe)]
+def schemas_of(name: str, schema: Schema, words: Iterable[str] = ()) -> list[type]:
+    """The classes that a command's schema may choose, with the settings that plug-ins add; that of
+    the recipe in the `words`, or without one the usual, where they name no several."""
+    if isinstance(schema, type):
+        return [extended(name, schema)]
+    typed = dict(word.split("=", 1) for word in words if word.startswith("recipe="))
+    with suppress(DistillError):  # of several, as for a sweep, or none that there is
+        return [extended(name, schema(typed))]
+    return [extended(name, each.settings) for each in recipes().values()]
 
 
 def completed(name: str, words: Sequence[str], implied: Implied | None) -> list[str]:

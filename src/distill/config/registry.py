@@ -115,29 +115,26 @@ def recipe_named(name: str) -> Recipe:
 
 @cache
 def _of_plugin(key: str, name: str) -> Recipe:
+    """A plug-in's recipe. Raises DistillError in one line for one of wrong parts."""
     recipe: Recipe = nodes.part(key, {"_target_": name}, Recipe)
-    with of_the_user(f"{key}={name}"):  # whose parts may be properties
-        _check(recipe, f"{key}={name}")
+    key = f"{key}={name}"
+    with of_the_user(key):  # whose parts may be properties
+        schema, networks = recipe.settings, recipe.networks
+        if not (isinstance(schema, type) and issubclass(schema, Training)):
+            raise DistillError(f"{key}: settings is no subclass of {Training.__module__}.Training")
+        try:
+            inspect.signature(recipe.train).bind(None, None, None)
+        except TypeError as error:
+            raise DistillError(f"{key}: want train(self, settings, run, first), {error}") from None
+        ways, sides = get_args(Direction), get_args(Material)
+        if not isinstance(networks, Mapping) or not networks or not {*networks} <= {*ways}:
+            raise DistillError(f"{key}: networks is to be a name for each of {' and '.join(ways)}")
+        if not isinstance(recipe.monitor, str) or recipe.learns_from not in sides:
+            raise DistillError(
+                f"{key}: monitor is to be the name of a logged metric, learns_from one of "
+                f"{', '.join(sides)}"
+            )
     return recipe
-
-
-def _check(recipe: Recipe, key: str) -> None:
-    """Raises DistillError in one line for a plug-in's recipe of wrong parts."""
-    schema, networks = recipe.settings, recipe.networks
-    if not (isinstance(schema, type) and issubclass(schema, Training)):
-        raise DistillError(f"{key}: settings is no subclass of {Training.__module__}.Training")
-    try:
-        inspect.signature(recipe.train).bind(None, None, None)
-    except TypeError as error:
-        raise DistillError(f"{key}: want train(self, settings, run, first), {error}") from None
-    ways, sides = get_args(Direction), get_args(Material)
-    if not isinstance(networks, Mapping) or not networks or not {*networks} <= {*ways}:
-        raise DistillError(f"{key}: networks is to be a name for each of {' and '.join(ways)}")
-    if not isinstance(recipe.monitor, str) or recipe.learns_from not in sides:
-        raise DistillError(
-            f"{key}: monitor is to be the name of a logged metric, learns_from one of "
-            f"{', '.join(sides)}"
-        )
 
 
 if not TYPE_CHECKING:  # a checker would take any name

@@ -153,9 +153,12 @@ def room_in(folder: Path, remedy: str) -> Iterator[None]:
 
 
 def write_whole(target: Path, content: str | bytes | memoryview, private: bool = False) -> None:
-    """Replace a file by this text, as UTF-8, or these bytes, with `atomic_write`."""
+    """Replace a file by this text, as UTF-8, or these bytes, with `atomic_write`. Names of files
+    in a text may be no UTF-8."""
+    if isinstance(content, str):
+        content = content.encode(errors="surrogateescape")
     with atomic_write(target, private) as temporary:
-        temporary.write_bytes(content.encode() if isinstance(content, str) else content)
+        temporary.write_bytes(content)
 
 
 def write_json(target: Path, values: object) -> None:

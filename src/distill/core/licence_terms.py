@@ -262,12 +262,9 @@ def read_terms(stored: Any) -> Terms:
         terms = TypeAdapter(Terms).validate_python(fields)
     except (ValueError, TypeError, KeyError, RecursionError):  # pydantic's own too
         return Terms((Licence("its file", text="damaged"),))
-
-    def cut(text: str) -> str:
-        return " ".join(text.split())[:LONGEST]
-
-    chain = (
-        replace(e, of=cut(e.of), text=cut(e.text), source=cut(e.source), note=cut(e.note))
-        for e in terms.chain
-    )
+    chain = list[Licence]()
+    for each in terms.chain:
+        texts = {key: getattr(each, key) for key in ("of", "text", "source", "note")}
+        cut: Any = {key: " ".join(text.split())[:LONGEST] for key, text in texts.items()}
+        chain.append(replace(each, **cut))
     return replace(terms, chain=tuple(chain) or (Licence("its file"),))

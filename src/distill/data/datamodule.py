@@ -14,7 +14,6 @@ from distill.config.settings.training import Train
 from distill.core.arrays import MODES
 from distill.core.errors import DistillError, counted
 from distill.core.images import from_pixels
-from distill.core.process import worker_init_fn
 from distill.data.datasets import HeldOutPairs
 from distill.data.kinds.registry import data_source
 from distill.data.kinds.source import FOLDER_ONLY, Split
@@ -118,7 +117,7 @@ class DistillData(pl.LightningDataModule):
             "sampler": sampler,
             "num_workers": workers,
             "persistent_workers": workers > 0,
-            "worker_init_fn": worker_init_fn(low_priority=on_cpu),
+            "low_priority": on_cpu,
             **how,
         }
         if on_cpu and workers and sampler and next(iter(sampler), None) is not None:
@@ -133,7 +132,6 @@ def data_module(settings: Train, split: Split | None = None) -> DistillData:
     `split` gives the photos of data=photos by their sides.
     """
     d, source = settings.data, data_source(settings)
-    source.check_labelled_sizes()
     if settings.loss.weighed and (not source.regions or d.align):
         setting = "data.align=true" if d.align else f"data={d.kind}"
         raise DistillError(f"loss.region: {FOLDER_ONLY}, not with {setting}")

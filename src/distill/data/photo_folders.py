@@ -17,14 +17,16 @@ def photos(settings: PhotoSource) -> list[Photo]:
     """The photos of photos=DIR or photos=[DIR,DIR] and val_photos, or those of data=demo."""
     if settings.data.kind == "demo":
         return demo_photos(held_out=4)  # as a Fréchet distance needs
-    return find_all(*_folders(settings), settings.label.listing)
+    train, val = _folders(settings)
+    return find_all([*train.values()], [*val.values()], settings.label.listing)
 
 
 def has_photos(settings: PhotoSource) -> bool:
     """Whether the photos' folders are there, whatever is in them; not those at an address that
     cannot be reached."""
     with suppress(DistillError):
-        return all(Address(str(each)).is_there() for part in _folders(settings) for each in part)
+        every = (folder for part in _folders(settings) for folder in part.values())
+        return all(Address(str(each)).is_there() for each in every)
     return False
 
 
@@ -43,16 +45,22 @@ def of_set(settings: PhotoSource, root: str) -> PhotoSource:
 
 def at_addresses(settings: PhotoSource) -> list[Address]:
     """Those of the photos' folders that are at an address."""
-    return [f for part in _folders(settings) for f in part if isinstance(f, Address)]
+    folders = (folder for part in _folders(settings) for folder in part.values())
+    return [each for each in folders if isinstance(each, Address)]
 
 
-def _folders(settings: PhotoSource) -> tuple[list[Path | Address], list[Path | Address]]:
-    """The folders for training (or both sides) and those for validation; none of data=demo."""
+def _folders(
+    settings: PhotoSource,
+) -> tuple[dict[str, Path | Address], dict[str, Path | Address]]:
+    """The folders for training (or both sides) and those for validation, by names that are all
+    different; none of data=demo."""
     if settings.data.kind == "demo":
-        return [], []
+        return {}, {}
     train, val = settings.photos, settings.val_photos or []
     first, second = ([each] if isinstance(each, str) else each for each in (train, val))
-    return [folder_at(each) for each in first], [folder_at(each) for each in second]
+    folders = [*map(folder_at, (*first, *second))]
+    named = [*zip(folder_names(folders), folders, strict=True)]
+    return dict(named[: len(first)]), dict(named[len(first) :])
 
 
 def folders_by_name(settings: PhotoSource) -> dict[str, Path | Address]:
@@ -63,27 +71,19 @@ def folders_by_name(settings: PhotoSource) -> dict[str, Path | Address]:
     if settings.data.kind == "demo":
         return {"": demo_photos()[0].local.parent}
     train, val = _folders(settings)
-    folders = [*train, *val]
-    names = [""] if len(folders) == 1 else folder_names(folders)
-    return dict(zip(names, folders, strict=True))
-
-
-def _folder_names(settings: PhotoSource) -> tuple[list[str], list[str]]:
-    """The names of the same folders, all different; `demo` of data=demo."""
-    train, val = _folders(settings)
-    names = folder_names([*train, *val])
-    return names[: len(train)] or ["demo"], names[len(train) :]
+    folders = train | val
+    return folders if len(folders) > 1 else dict(zip([""], folders.values(), strict=True))
 
 
 def training_folders(settings: PhotoSource) -> list[str]:
-    """The names of the folders of photos that training takes from."""
-    return _folder_names(settings)[0]
+    """The names of the folders of photos that training takes from; `demo` of data=demo."""
+    return [*_folders(settings)[0]] or ["demo"]
 
 
 def set_name(settings: PhotoSource) -> str:
     """The photos' part in the name of a set: A+B, or A+B-val-C with folders for validation."""
-    train, val = _folder_names(settings)
-    return "+".join(train) + (f"-val-{'+'.join(val)}" if val else "")
+    val = _folders(settings)[1]
+    return "+".join(training_folders(settings)) + (f"-val-{'+'.join(val)}" if val else "")
 
 
 def photos_in_manifest(settings: PhotoSource, root: Path) -> dict[str, Any]:
@@ -92,10 +92,10 @@ def photos_in_manifest(settings: PhotoSource, root: Path) -> dict[str, Any]:
     Nothing is held out for testing beside folders for validation, nor of a set that has two sides
     already: one from before there were three is gone on with as it is.
     """
-    train, val = _folder_names(settings)
+    train, val = _folders(settings)
     two_sided = bool(val) or (manifest_at(root) or {}).get("test_fraction") == 0
-    first, second = _folders(settings)
-    where = [str(f if isinstance(f, Address) else real_path(f)) for f in (*first, *second)]
+    folders = (*train.values(), *val.values())
+    where = [str(f if isinstance(f, Address) else real_path(f)) for f in folders]
     return {
         "photos": " + ".join(where) or "scikit-image",
         "val_fraction": 0.0 if val else settings.data.val_fraction,
@@ -124,7 +124,8 @@ def check_photos(settings: PhotoSource, root: Path | None = None) -> None:
     Photos at an address are not listed for that.
     """
     if settings.data.kind != "demo":
-        check_folders(*_folders(settings))
+        train, val = _folders(settings)
+        check_folders([*train.values()], [*val.values()])
     drop_lists(settings)
     if root is not None and not is_complete(root):
         check_writable(root)

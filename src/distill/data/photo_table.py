@@ -99,7 +99,7 @@ def read_rows(root: Path) -> dict[str, PhotoRow]:
 
 
 def write_rows(root: Path, rows: Iterable[PhotoRow]) -> None:
-    _write(root / PHOTOS, "".join([HEAD, *map(str, rows)]))
+    write_whole(root / PHOTOS, "".join([HEAD, *map(str, rows)]))
 
 
 def read_dropped(path: Path) -> list[str]:
@@ -110,7 +110,7 @@ def read_dropped(path: Path) -> list[str]:
 def write_dropped(root: Path, lines: list[str]) -> None:
     """Keep the list; a set from which nothing was ever left out has none."""
     if lines or (root / DROPPED).is_file():
-        _write(root / DROPPED, "".join(f"{line}\n" for line in lines))
+        write_whole(root / DROPPED, "".join(f"{line}\n" for line in lines))
 
 
 def read_skipped(root: Path) -> dict[str, str]:
@@ -121,7 +121,7 @@ def read_skipped(root: Path) -> dict[str, str]:
 
 def write_skipped(root: Path, skipped: dict[str, str]) -> None:
     lines = [f"{key!r}\t{reason}\n" for key, reason in sorted(skipped.items())]
-    _write(root / SKIPPED, "".join(["photo\treason\n", *lines]))
+    write_whole(root / SKIPPED, "".join(["photo\treason\n", *lines]))
 
 
 def read_sides(path: Path) -> list[tuple[str, Side]]:
@@ -137,7 +137,7 @@ def names_learnt(run: Path) -> set[str]:
 
 def write_sides(path: Path, sides: Iterable[tuple[str, Side]]) -> None:
     """A line for each pair, but for names that no line can hold."""
-    _write(path, "".join(f"{side}\t{name}\n" for name, side in sides if "\n" not in name))
+    write_whole(path, "".join(f"{side}\t{name}\n" for name, side in sides if "\n" not in name))
 
 
 def png_names(root: Path, side: Side, folder: str) -> set[str]:
@@ -184,7 +184,3 @@ def _lines(path: Path) -> list[str]:
         return []
     text = path.read_bytes().decode("utf-8-sig", errors="surrogateescape")
     return [line.removesuffix("\r") for line in text.split("\n") if line]
-
-
-def _write(path: Path, text: str) -> None:
-    write_whole(path, text.encode(errors="surrogateescape"))

@@ -230,8 +230,7 @@ def _pairs_in(line: str) -> set[str]:
 
 def _write(path: Path, lines: Iterable[str]) -> None:
     """Each line once. Raises OSError."""
-    text = "".join(f"{line}\n" for line in dict.fromkeys(lines))
-    write_whole(path, text.encode(errors="surrogateescape"))
+    write_whole(path, "".join(f"{line}\n" for line in dict.fromkeys(lines)))
 
 
 def _trained_on(

@@ -26,6 +26,7 @@ from torch.utils.data import (
 )
 
 from distill.core.errors import DistillError
+from distill.core.process import worker_init_fn
 
 Collate = Callable[[list[Any]], Any]
 
@@ -33,7 +34,8 @@ Collate = Callable[[list[Any]], Any]
 class ErrorForwardingLoader(DataLoader):
     """A DataLoader that raises its workers' DistillErrors, and the system's errors, unchanged.
 
-    Anything else is a bug, of which torch's traceback tells more.
+    Anything else is a bug, of which torch's traceback tells more. `low_priority` is that of
+    `worker_init_fn`.
     """
 
     def __init__(
@@ -42,9 +44,11 @@ class ErrorForwardingLoader(DataLoader):
         batch_size: int | None,
         num_workers: int = 0,
         collate_fn: Collate | None = None,
+        low_priority: bool = False,
         **more: Any,
     ) -> None:
         if num_workers:
+            more["worker_init_fn"] = worker_init_fn(low_priority)
             dataset = _ErrorForwardingDataset(dataset)
             usual = default_convert if batch_size is None else default_collate
             collate_fn = partial(_without_errors, collate_fn or usual)

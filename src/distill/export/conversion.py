@@ -76,7 +76,8 @@ def export_formats(subject: Subject, settings: Export, folder: Path) -> dict[str
     much. What the recipe says of an export it says in any case.
     """
     photos = samples.parity(subject, settings.photos)
-    nodes = settings.formats or {name: nodes_of("formats")[name] for name in subject.formats}
+    usual = ["onnx", "onnx_fp16"] if subject.halved else ["onnx"]
+    nodes = settings.formats or {name: nodes_of("formats")[name] for name in usual}
     formats = formats_of(nodes, subject.stem)
     files = {each.name: folder / each.files[0] for each in formats}
     held_out = samples.held_out(subject, settings.photos) if len(formats) > 1 else None

@@ -85,11 +85,6 @@ class Subject:
         unsteady = (nn.InstanceNorm2d, PhotoPalette)
         return 1e-3 if any(isinstance(m, unsteady) for m in self.network.modules()) else 1e-4
 
-    @property
-    def formats(self) -> list[str]:
-        """What it is written as where nothing else is asked for."""
-        return ["onnx", "onnx_fp16"] if self.halved else ["onnx"]
-
     def folder(self, run: Path) -> Path:
         """Where its files go: of two directions the second has a place of its own."""
         return run / "export" if self.direction == "AtoB" else run / "export" / self.direction

@@ -18,7 +18,7 @@ from distill.core.nodes import class_of
 from distill.data import photo_folders
 from distill.data.address import Address
 from distill.data.dropped import DropList
-from distill.data.kinds.registry import data_source, labelled_by
+from distill.data.kinds.registry import data_source
 from distill.data.licence_terms import keep_terms
 from distill.data.manifest import Manifest, Precision, manifest_at
 from distill.data.pairs import find_pairs
@@ -132,7 +132,7 @@ def _decide(
 
     Too few photos leave it at the teacher's default.
     """
-    if labeller := labelled_by(settings, root):
+    if labeller := (manifest_at(root) or {}).get("teacher"):
         teacher.settle(labeller)
     choices = teacher.open_choices()
     if not choices:

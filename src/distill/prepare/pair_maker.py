@@ -21,7 +21,7 @@ from PIL import Image
 
 from distill.core.arrays import save_png
 from distill.core.errors import DistillError
-from distill.core.process import processor, worker_init_fn
+from distill.core.process import processor
 from distill.core.progress import bar, track
 from distill.core.threads import adapting
 from distill.data import photo_table
@@ -155,7 +155,7 @@ def make_pairs(
         maker.batch_size,
         num_workers=min(maker.workers, len(jobs)),
         collate_fn=list,
-        worker_init_fn=worker_init_fn(maker.low_priority),
+        low_priority=maker.low_priority,
     )
     writing: Future[None] | None = None  # of the batch before: no more than one is ever behind
     shown = bar(len(jobs), "picture", doing or maker.doing, leave=doing is None)

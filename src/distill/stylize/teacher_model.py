@@ -9,6 +9,7 @@ from distill.config import compose, groups
 from distill.config.settings.training import PhotoSource, Prepare, source_of
 from distill.core.errors import DistillError
 from distill.data.kinds import registry
+from distill.data.manifest import manifest_at
 from distill.models import build
 from distill.models.teachers.teacher import Teacher
 from distill.runs import run_folder
@@ -55,8 +56,9 @@ def find(run: str | None, runs: str, style: str) -> TeacherModel | None:
         return None
     try:
         if teacher := build.available_teacher(source.style, source.teacher):
-            if settings := registry.labelled_by(source):
-                teacher.settle(settings)
+            there = manifest_at(registry.data_source(source).folder) or {}
+            if labeller := there.get("teacher"):
+                teacher.settle(labeller)
             return TeacherModel(teacher)
         why = (
             f"{source.style.file} is not available; put it into a folder that DISTILL_WEIGHTS names"

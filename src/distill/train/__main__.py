@@ -30,13 +30,18 @@ from distill.core.next_step import quoted
 
 def implied(typed: Mapping[str, Any]) -> list[str]:
     """Words that follow from settings typed: of a folder of pairs, init=zoo:NAME and init=RUN."""
-    from distill.data.kinds.registry import overrides_for_user_pairs
-    from distill.models.zoo import overrides_for_init
-    from distill.runs.run_folder import Run
+    words = list[str]()
+    if typed.get("data.root"):
+        from distill.data.kinds.registry import overrides_for_user_pairs
 
-    words = [*overrides_for_user_pairs(typed), *overrides_for_init(typed)]
-    if (init := typed.get("init")) and (folder := home_path(str(init))).is_dir():
-        words.append(f"init={quoted(str(Run(folder).checkpoint('best')))}")
+        words += overrides_for_user_pairs(typed)
+    if init := typed.get("init"):
+        from distill.models.zoo import overrides_for_init
+        from distill.runs.run_folder import Run
+
+        words += overrides_for_init(typed)
+        if (folder := home_path(str(init))).is_dir():
+            words.append(f"init={quoted(str(Run(folder).checkpoint('best')))}")
     return words
 
 

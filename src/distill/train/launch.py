@@ -14,7 +14,6 @@ from datetime import timedelta
 import torch
 import torch.distributed as dist
 from pytorch_lightning.plugins.environments import ClusterEnvironment, TorchElasticEnvironment
-from pytorch_lightning.utilities import rank_zero_only
 
 from distill.config.settings.training import Machine
 from distill.core import nodes, plugins
@@ -22,14 +21,6 @@ from distill.core.errors import DistillError
 
 PATIENCE = timedelta(days=30)  # with the first process, which may label a large set
 _waiting: list[Callable[[], None]] = []  # for this process, the first, to release the others
-
-
-def is_rank_zero() -> bool:
-    """Whether this process has rank 0; further ones are silenced."""
-    first = rank_zero_only.rank == 0  # type: ignore[attr-defined]
-    if not first:
-        sys.stdout = open(os.devnull, "w")  # noqa: SIM115 (for as long as the process lives)
-    return first
 
 
 @contextmanager

@@ -83,9 +83,11 @@ class ExternalLoggers(pl.Callback):
 
     def setup(self, trainer: pl.Trainer, pl_module: pl.LightningModule, stage: str) -> None:
         wanted = self.loggers
+        if not (wanted.wandb or wanted.mlflow or wanted.own):
+            return
         if trainer.is_global_zero:
-            trainer.loggers += open_external(self.loggers, self.run, self.settings)
-        elif not trainer.loggers and (wanted.wandb or wanted.mlflow or wanted.own):
+            trainer.loggers += open_external(wanted, self.run, self.settings)
+        elif not trainer.loggers:
             trainer.loggers = [DummyLogger()]
 
     def on_train_start(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:

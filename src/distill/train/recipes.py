@@ -1,11 +1,14 @@
 """The training of each recipe, by the `recipe` in the settings of distill.train."""
 
+import os
+import sys
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
 import pytorch_lightning as pl
+from pytorch_lightning.utilities import rank_zero_only
 
 from distill.config.registry import recipe_named
 from distill.config.settings.training import Train, Training
@@ -14,7 +17,7 @@ from distill.data.datamodule import LoaderData
 from distill.data.licence_terms import check_stated, keep_terms_of_run
 from distill.runs.run_folder import Run
 from distill.train import student_training
-from distill.train.launch import is_rank_zero, rank_zero_first
+from distill.train.launch import rank_zero_first
 
 
 def train(
@@ -30,7 +33,10 @@ def train(
         raise DistillError(
             f"recipe={settings.recipe}: takes no DataLoader; name its pictures in the settings"
         )
-    run, first = Run(Path(settings.runs) / settings.run, callbacks), is_rank_zero()
+    run = Run(Path(settings.runs) / settings.run, callbacks)
+    first = rank_zero_only.rank == 0  # type: ignore[attr-defined]
+    if not first:
+        sys.stdout = open(os.devnull, "w")  # noqa: SIM115 (for as long as the process lives)
     begun = bool(run.checkpoints)
     with run.alone() if first else nullcontext(), rank_zero_first(first, settings.trainer):
         if data is not None:

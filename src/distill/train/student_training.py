@@ -58,8 +58,10 @@ def train(
     teacher = needed_teacher(settings)
     pl.seed_everything(settings.seed, verbose=False)
     module = student_module(settings, teacher, kind)
-    watching = [*([StudentEMA(settings.ema)] if settings.ema else []), LateTerms(), Health()]
-    trainer = make_trainer(settings, run, watching, clip=settings.trainer.clip)
+    callbacks: list[pl.Callback] = [StudentEMA(settings.ema)] if settings.ema else []
+    if any(settings.loss.start.values()):
+        callbacks.append(LateTerms())
+    trainer = make_trainer(settings, run, [*callbacks, Health()], clip=settings.trainer.clip)
     data = data or labelling.label_and_load(settings, teacher)
     begin_at_targets(module, data)
 
@@ -103,8 +105,8 @@ def check(settings: Train) -> None:
             "loss.region.mask=3, or leave it out"
         )
     source.check()
-    source.check_labelled_sizes()
     if not source.needs_labels:
+        source.check_labelled_sizes()
         for key, file in photo_folders.drop_lists(settings).items():
             if file:
                 raise DistillError(

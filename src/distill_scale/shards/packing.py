@@ -18,7 +18,6 @@ from distill.config.groups import choices
 from distill.core.errors import DistillError, counted
 from distill.core.files import home_path, real_path
 from distill.core.next_step import next_step
-from distill.core.process import worker_init_fn
 from distill.core.progress import bar
 from distill.data.address import Address
 from distill.data.cards.set_card import carry_card
@@ -292,7 +291,6 @@ def _make(
         Mapped(make, jobs),
         batch_size=None,
         num_workers=min(workers, len(jobs)),
-        worker_init_fn=worker_init_fn(low_priority=False),
     )
     with bar(sum(len(job.pairs) for job in jobs), "pair", "packing") as progress:
         for job, (row, bad) in zip(jobs, loader, strict=True):

@@ -16,7 +16,6 @@ from distill.data.cards.set_formats import FolderFormat, SetFormat
 from distill.data.kinds.live_photos import LivePhotos
 from distill.data.kinds.pair_folder import DemoPairs, PairFolder, UserLoader
 from distill.data.kinds.source import Source
-from distill.data.manifest import manifest_at
 from distill.data.photo_folders import usual_name
 
 KINDS: Mapping[str, type[Source]] = {
@@ -73,22 +72,17 @@ def folder_of_pairs(learnt: Any) -> Path | None:
     return source_named(learnt.kind).folder_at(learnt.root) if learnt.root else None
 
 
-def labelled_by(settings: PhotoSource, root: Path | None = None) -> str | None:
-    """The fingerprint of the teacher that labelled the set there; None of sketches or no set."""
-    return (manifest_at(root or data_source(settings).folder) or {}).get("teacher")
-
-
 def overrides_for_user_pairs(typed: Mapping[str, Any]) -> list[str]:
-    """What follows for distill.train from `typed`, settings by key, where data.root=DIR is a set of
-    pairs and no style or teacher is named: style=own, of a set that a teacher of ours made its
-    style.
+    """What follows for distill.train from `typed`, settings by key with a data.root, where that is
+    a set of pairs and no style or teacher is named: style=own, of a set that a teacher of ours made
+    its style.
 
     Raises DistillError where photos are named too, which would be labelled for nothing."""
-    root, choice = typed.get("data.root"), typed.get("data", "pairs")
+    root, choice = typed["data.root"], typed.get("data", "pairs")
     kind = "pairs" if choice == "sizes" else choice
     source = source_named(kind) if kind in (*KINDS, *kinds_of_plugins()) else None
     students = typed.get("recipe", "distill") == "distill"  # another recipe has no style
-    if not root or {"style", "teacher"} & typed.keys() or not students:
+    if {"style", "teacher"} & typed.keys() or not students:
         return []
     if source is None or not source.own_pairs or (made := source.made_of(str(root))) is None:
         return []
