@@ -15,8 +15,9 @@ from distill.core import sessions
 from distill.core.errors import DistillError, counted, reason_of
 from distill.core.progress import bar
 from distill.core.threads import on_threads
-from distill.metrics import complexity, footprint, timing
+from distill.metrics import complexity, timing
 from distill.metrics.timing import Times
+from distill_benchmark import footprint
 from distill_benchmark.settings import Benchmark
 from distill_benchmark.timed_models import TimedModel
 

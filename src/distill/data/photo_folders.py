@@ -25,8 +25,8 @@ def has_photos(settings: PhotoSource) -> bool:
     """Whether the photos' folders are there, whatever is in them; not those at an address that
     cannot be reached."""
     with suppress(DistillError):
-        every = (folder for part in _folders(settings) for folder in part.values())
-        return all(Address(str(each)).is_there() for each in every)
+        train, val = _folders(settings)
+        return all(Address(str(each)).is_there() for each in (train | val).values())
     return False
 
 
@@ -45,8 +45,8 @@ def of_set(settings: PhotoSource, root: str) -> PhotoSource:
 
 def at_addresses(settings: PhotoSource) -> list[Address]:
     """Those of the photos' folders that are at an address."""
-    folders = (folder for part in _folders(settings) for folder in part.values())
-    return [each for each in folders if isinstance(each, Address)]
+    train, val = _folders(settings)
+    return [each for each in (train | val).values() if isinstance(each, Address)]
 
 
 def _folders(

@@ -5,13 +5,12 @@ import sys
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext
 from pathlib import Path
-from typing import Any
 
 import pytorch_lightning as pl
 from pytorch_lightning.utilities import rank_zero_only
 
 from distill.config.registry import recipe_named
-from distill.config.settings.training import Train, Training
+from distill.config.settings.training import Training
 from distill.core.errors import DistillError
 from distill.data.datamodule import LoaderData
 from distill.data.licence_terms import check_stated, keep_terms_of_run
@@ -39,16 +38,12 @@ def train(
         sys.stdout = open(os.devnull, "w")  # noqa: SIM115 (for as long as the process lives)
     begun = bool(run.checkpoints)
     with run.alone() if first else nullcontext(), rank_zero_first(first, settings.trainer):
-        if data is not None:
-            assert isinstance(settings, Train)
-            student_training.train(settings, run, first, data)
-        else:
-            into = TRAIN.get(settings.recipe) or recipe_named(settings.recipe).train
-            into(settings, run, first)
+        into = TRAIN.get(settings.recipe) or recipe_named(settings.recipe).train
+        into(settings, run, first, *([] if data is None else [data]))
         if first and begun:  # what is stated of a run that is finished counts too
             keep_terms_of_run(run.checkpoint("best"), settings)
     return run
 
 
 # Train into a run's folder, or resume; only the `first` of several processes prints and writes.
-TRAIN: Mapping[str, Callable[[Any, Run, bool], None]] = {"distill": student_training.train}
+TRAIN: Mapping[str, Callable[..., None]] = {"distill": student_training.train}

@@ -21,7 +21,7 @@ def peak_mib(model: onnx.ModelProto, threads: int, provider: str = sessions.CPU)
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "model.onnx"
         path.write_bytes(model.SerializeToString())
-        command = [sys.executable, "-m", "distill.metrics.footprint", str(path), str(threads)]
+        command = [sys.executable, "-m", "distill_benchmark.footprint", str(path), str(threads)]
         try:
             process = subprocess.run(
                 [*command, provider], capture_output=True, text=True, timeout=TIMEOUT

@@ -5,7 +5,7 @@ import sys
 import pytest
 from onnx import helper
 
-from distill.metrics import footprint
+from distill_benchmark import footprint
 from support.device_graphs import build, clean, picture
 
 
