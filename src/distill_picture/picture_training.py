@@ -15,6 +15,7 @@ from distill.core.process import with_attribute
 from distill.runs.run_folder import Run, callback_state, step_of
 from distill.train import student_training
 from distill.train.distillation import DistillModule
+from distill.train.trainer import training_errors
 from distill_picture.pace import NEARLY, Pace
 from distill_picture.picture_losses import PictureStyle
 from distill_picture.settings import PictureTrain
@@ -139,6 +140,7 @@ def with_length(settings: PictureTrain, run: Run, budget: float) -> PictureTrain
     return replace(settings, trainer=replace(t, max_steps=steps))
 
 
+@training_errors()
 def seconds_of_a_step(settings: PictureTrain) -> float:
     """By the first steps of a module that is built for it: they are timed without a trainer."""
     t = settings.trainer

@@ -111,16 +111,14 @@ def fit(
                 "network of that name"
             )
     try:
-        with ctrl_c():
+        with training_errors(trainer.world_size), ctrl_c():
             trainer.fit(module, data, ckpt_path=checkpoint, weights_only=True)
     except Interrupted:
         close(trainer.loggers, "KILLED")
         message = f"{run.folder}: stopped at step {trainer.global_step}; run it again to resume"
         raise KeyboardInterrupt(message) from None
-    except BaseException as error:
+    except BaseException:
         close(trainer.loggers, "FAILED")
-        if message := _in_one_line(error, trainer):
-            raise DistillError(message) from error
         raise
     checkpoints.save(trainer)
     close(trainer.loggers, "FINISHED")
@@ -130,7 +128,19 @@ def fit(
     print("\n".join([trained, *outcome(run, network)]))
 
 
-def _in_one_line(error: BaseException, trainer: pl.Trainer) -> str:
+@contextmanager
+def training_errors(processes: int = 1) -> Iterator[None]:
+    """Around the steps of a training, and those by which something is measured before it: errors
+    whose meaning is known become DistillErrors."""
+    try:
+        yield
+    except BaseException as error:
+        if message := _in_one_line(error, processes):
+            raise DistillError(message) from error
+        raise
+
+
+def _in_one_line(error: BaseException, processes: int) -> str:
     """What an error of PyTorch or Lightning means; empty where that is not known."""
     text = " ".join(str(error).split())
     if isinstance(error, ValueError) and "more than 1 value per channel" in text:
@@ -140,9 +150,9 @@ def _in_one_line(error: BaseException, trainer: pl.Trainer) -> str:
             "picture out by drop_last=True"
         )
     gone = isinstance(error, dist.DistError) or "gloo" in text or "NCCL" in text
-    if isinstance(error, RuntimeError) and trainer.world_size > 1 and gone:
+    if isinstance(error, RuntimeError) and processes > 1 and gone:
         return (
-            f"another of the {trainer.world_size} processes has ended (killed, or out of memory?); "
+            f"another of the {processes} processes has ended (killed, or out of memory?); "
             "run the command again, which resumes"
         )
     if isinstance(error, pl.utilities.exceptions.MisconfigurationException):

@@ -24,7 +24,7 @@ from distill.models.batchnorm import trimmed_statistics
 from distill.runs.run_folder import Run
 from distill.train.distillation import DistillModule
 from distill.train.schedules import DEFAULT_RATE
-from distill.train.trainer import ctrl_c
+from distill.train.trainer import ctrl_c, training_errors
 
 BATCHES = 8  # that the terms are measured on
 STATISTICS = 30  # batches that BatchNorm's statistics are measured on
@@ -34,6 +34,7 @@ LEAST_FALL = 0.02  # of the loss at the start; a curve that falls by less sugges
 SMOOTH = 3.0  # steps, the width of the symmetric smoothing
 
 
+@training_errors()
 def measure(
     module: DistillModule, data: TrainingData, settings: Train, run: Run, device: torch.device
 ) -> None:
