@@ -59,7 +59,7 @@ mkdirSync(besides);
 renameSync(join(out, "parts.js"), join(besides, "parts.js"));
 for (const [name, network] of [["people", "selfie_segmentation"], ["faces", "blazeface_short_range"]]) {
   copyFileSync(join(here, "networks", network, `${network}.onnx`), join(besides, `${name}.onnx`));
-  copyFileSync(join(here, "networks", network, "LICENSE"), join(besides, `${name}.LICENSE`));
+  copyFileSync(join(here, "networks", "LICENSE"), join(besides, `${name}.LICENSE`));
 }
 if (runtime) besideThePage();
 else pack();

@@ -15,8 +15,10 @@ export function licences(root: string): Plugin {
     generateBundle() {
       const { packages }: Locked = read(join(root, "package-lock.json"));
       const folders = Object.keys(packages).filter((name) => name && !packages[name].dev);
-      const networks = readdirSync(join(root, "networks")).map((name) => join(root, "networks", name));
-      const all = [...folders.map((folder) => terms(join(root, folder))), ...networks.map(networkTerms)];
+      const networks = readdirSync(join(root, "networks"), { withFileTypes: true }).filter((each) => each.isDirectory());
+      const readmes = networks.map(({ name }) => text(root, "networks", name, "README.md"));
+      // Of networks that are no packages each says who made it, and one text is the licence of all.
+      const all = [...folders.map((folder) => terms(join(root, folder))), ...readmes, text(root, "networks", "LICENSE")];
       const source = all.join("\n\n");
       this.emitFile({ type: "asset", fileName: "licences.txt", source });
     },
@@ -27,17 +29,14 @@ function terms(folder: string): string {
   if (!existsSync(folder)) return ""; // for another kind of machine
   const { name, version, license, repository } = read(join(folder, "package.json"));
   const file = readdirSync(folder).find((each) => /^licen[cs]e/i.test(each));
-  const text = file ? readFileSync(join(folder, file), "utf8") : "";
   const source = typeof repository === "string" ? repository : repository?.url;
-  return `${name} ${version}, ${license}, source: ${source}\n\n${text}`.trim();
+  return `${name} ${version}, ${license}, source: ${source}\n\n${file ? text(folder, file) : ""}`.trim();
 }
 
-/** Of a network that is no package: what its README says first, which names its licence. */
-function networkTerms(folder: string): string {
-  const texts = ["README.md", "LICENSE"].map((name) => readFileSync(join(folder, name), "utf8").trim());
-  return texts.join("\n\n");
+function text(...path: string[]): string {
+  return readFileSync(join(...path), "utf8").trim();
 }
 
 function read(path: string) {
-  return JSON.parse(readFileSync(path, "utf8"));
+  return JSON.parse(text(path));
 }
