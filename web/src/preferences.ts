@@ -2,46 +2,49 @@
  * What the user set: as the page's address says (?style=hayao&size=384), else as it was the last
  * time. It is kept in this browser alone, and only once the user has changed something.
  */
-import { BACKDROPS, BLENDS, FOUND_BY, STROKES, type Backdrop, type Blend, type FileKind, type Part, type Strokes } from "./protocol";
-
-export interface Values {
-  /** Names of the students chosen for photos and for sketches. */
-  style: string;
-  sketch: string;
-  /** Pixels of the network's side; unset, the machine's speed chooses. */
-  size: number;
-  /** Whether the camera's picture is mirrored; unset, it is for a camera that looks at its user. */
-  mirror: boolean;
-  /** Share of the stylised picture in what is shown, 0 to 1; the rest is the photo. */
-  strength: number;
-  /** How much of the camera's last result stays where nothing moves, 0 to 0.95. */
-  steady: number;
-  /** What of a picture is drawn: everything, people, background or faces. */
-  draw: Part;
-  /** Whether faces are drawn by themselves, too, and how they go into the picture. */
-  apart: boolean;
-  blend: Blend;
-  /** What faces wear: names of stickers, parted by commas. */
-  wear: string;
-  /** What stands behind people, and its colour; unset: their own background. */
-  background: Backdrop["kind"];
-  colour: string;
-  /** Whether the photo is shown beside the stylised picture. */
-  compare: boolean;
-  /** What pictures are saved as, and JPEG's quality, 0 to 1. */
-  format: "jpeg" | "png";
-  quality: number;
-  /** Whether the photo is saved beside the stylised picture, as far as the divider. */
-  beside: boolean;
-  /** With which strokes a picture is saved that is larger than it is drawn. */
-  strokes: Strokes;
-  /** Whether the last picture is there again the next time. */
-  keep: boolean;
-  /** Whether films are recorded with sound. */
-  sound: boolean;
-}
+import { BACKDROPS, BLENDS, FOUND_BY, STROKES, type FileKind, type Part } from "./protocol";
 
 const KEY = "distill-lens";
+
+const number = (low: number, high: number) => (value: unknown) => {
+  const found = typeof value === "string" && value.trim() ? Number(value) : value;
+  return typeof found === "number" && found >= low && found <= high ? found : undefined;
+};
+const flag = (value: unknown) =>
+  value === true || value === "1" || value === "true"
+    ? true
+    : value === false || value === "0" || value === "false"
+      ? false
+      : undefined;
+const text = (value: unknown) => (typeof value === "string" && value ? value : undefined);
+const oneOf = <T extends string>(known: readonly T[]) => (value: unknown) => known.find((each) => each === value);
+
+/** All that there is, and what a value from outside means; undefined where it means nothing. */
+const READ = {
+  style: text, // names of the students chosen for photos and for sketches
+  sketch: text,
+  size: number(32, 2048), // pixels of the network's side; unset, the machine's speed chooses
+  mirror: flag, // whether the camera's picture is; unset, it is for a camera that looks at its user
+  strength: number(0, 1), // share of the stylised picture in what is shown; the rest is the photo
+  steady: number(0, 0.95), // how much of the camera's last result stays where nothing moves
+  draw: oneOf(Object.keys(FOUND_BY) as Part[]), // what of a picture
+  apart: flag, // whether faces are drawn by themselves, too, and how they go into the picture
+  blend: oneOf(BLENDS),
+  wear: text, // what faces wear: names of stickers, parted by commas
+  background: oneOf(BACKDROPS), // what stands behind people, and its colour; unset: their own
+  colour: (value: unknown) => (/^#[\da-f]{6}$/i.test(String(value)) ? String(value) : undefined),
+  compare: flag, // whether the photo is shown beside the stylised picture
+  format: oneOf(["jpeg", "png"]), // of saved pictures, and JPEG's quality
+  quality: number(0.3, 1),
+  beside: flag, // whether the photo is saved beside the stylised picture, as far as the divider
+  strokes: oneOf(STROKES), // of a saved picture that is larger than it is drawn
+  keep: flag, // whether the last picture is there again the next time
+  sound: flag, // whether films are recorded with it
+};
+
+const NAMES = Object.keys(READ) as (keyof typeof READ)[];
+
+export type Values = { [K in keyof typeof READ]: NonNullable<ReturnType<(typeof READ)[K]>> };
 
 /** What is so until it is changed; all else depends on machine, camera or screen, or is not there. */
 const UNSET = {
@@ -58,44 +61,6 @@ const UNSET = {
   keep: true,
   sound: true,
 } satisfies Partial<Values>;
-
-const number = (low: number, high: number) => (value: unknown) => {
-  const found = typeof value === "string" && value.trim() ? Number(value) : value;
-  return typeof found === "number" && found >= low && found <= high ? found : undefined;
-};
-const flag = (value: unknown) =>
-  value === true || value === "1" || value === "true"
-    ? true
-    : value === false || value === "0" || value === "false"
-      ? false
-      : undefined;
-const FORMATS = ["jpeg", "png"] as const;
-const PARTS = Object.keys(FOUND_BY) as Part[];
-const part = (value: unknown) => PARTS.find((each) => each === value);
-const text = (value: unknown) => (typeof value === "string" && value ? value : undefined);
-
-/** What a value from outside means; undefined where it means nothing. */
-const READ: { [K in keyof Values]: (value: unknown) => Values[K] | undefined } = {
-  style: text,
-  sketch: text,
-  size: number(32, 2048),
-  mirror: flag,
-  strength: number(0, 1),
-  steady: number(0, 0.95),
-  draw: part,
-  apart: flag,
-  blend: (value) => BLENDS.find((each) => each === value),
-  wear: text,
-  background: (value) => BACKDROPS.find((each) => each === value),
-  colour: (value) => (/^#[\da-f]{6}$/i.test(String(value)) ? String(value) : undefined),
-  compare: flag,
-  format: (value) => FORMATS.find((each) => each === value),
-  quality: number(0.3, 1),
-  beside: flag,
-  strokes: (value) => STROKES.find((each) => each === value),
-  keep: flag,
-  sound: flag,
-};
 
 export class Preferences {
   private kept: Partial<Values> = {};
@@ -135,9 +100,7 @@ export class Preferences {
 
   /** Nothing is kept any more, and the address asks for nothing. */
   forget(): void {
-    for (const values of [this.linked, this.kept]) {
-      for (const name of Object.keys(READ) as (keyof Values)[]) delete values[name];
-    }
+    for (const values of [this.linked, this.kept]) for (const name of NAMES) delete values[name];
     this.keep(null);
     history.replaceState(null, "", withNames(new URL(location.href), {}));
   }
@@ -159,7 +122,7 @@ export class Preferences {
 
 function read(from: Record<string, unknown>): Partial<Values> {
   const found: Record<string, unknown> = {};
-  for (const name of Object.keys(READ) as (keyof Values)[]) {
+  for (const name of NAMES) {
     const value = READ[name](from?.[name]);
     if (value !== undefined) found[name] = value;
   }
@@ -167,7 +130,7 @@ function read(from: Record<string, unknown>): Partial<Values> {
 }
 
 function withNames(url: URL, values: Partial<Values>): URL {
-  for (const name of Object.keys(READ) as (keyof Values)[]) {
+  for (const name of NAMES) {
     const value = values[name];
     if (value === undefined) url.searchParams.delete(name);
     else url.searchParams.set(name, typeof value === "boolean" ? String(Number(value)) : String(value));
