@@ -122,7 +122,8 @@ def visit(page: Any, url: str, options: argparse.Namespace, threads: int) -> Non
     own = set(worker_seconds())  # the page's worker and its threads
     for student in options.students:
         page.check(f"input[value={student}]", force=True)
-        wait(page, f"document.getElementById('tag').textContent === '{student}'")
+        shown = student.replace("-", " ")
+        wait(page, f"document.getElementById('tag').textContent.toLowerCase() === '{shown}'")
         for size in options.sizes:
             page.select_option("#size", str(size))
             wait(page, f"distill.last().then((l) => l.width === {size})")

@@ -27,6 +27,13 @@ export function pressed(button: HTMLElement, on: boolean): void {
   button.setAttribute("aria-pressed", String(on));
 }
 
+/** A button's word: another than its own, or null: that of index.html. */
+export function caption(button: HTMLElement, word: string | null): void {
+  const span = button.querySelector("span")!;
+  span.dataset.own ??= span.textContent!;
+  label(span, word ?? span.dataset.own);
+}
+
 /** Change a label only where it differs: screen readers read every change. */
 export function label(element: HTMLElement, text: string): void {
   if (element.textContent !== text) element.textContent = text;

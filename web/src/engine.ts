@@ -95,8 +95,8 @@ export class Engine {
   }
 
   /**
-   * The file of a picture drawn at its own size; null once `signal` is aborted. The frame goes to
-   * the worker. Other requests are answered meanwhile, between two steps.
+   * The file of a picture drawn at its own size, with nothing but what is `wanted`; null once `signal` is aborted.
+   * The frame goes to the worker. Other requests are answered meanwhile, between two steps.
    */
   drawFull(...wanted: Parameters<Engine["drawAlone"]>): Promise<Blob | null> {
     const drawn = this.full.then(() => this.drawAlone(...wanted));
@@ -105,19 +105,20 @@ export class Engine {
   }
 
   private async drawAlone(
-    wanted: Omit<BeginFullRequest, "what">,
-    look: FullLook,
+    wanted: Pick<BeginFullRequest, "student" | "frame"> & Partial<BeginFullRequest>,
     kind: FileKind,
-    report: (share: number) => void,
-    signal: AbortSignal,
+    signal: AbortSignal | null = null,
+    look: FullLook = { split: 0, strength: 1 },
+    report: (share: number) => void = () => {},
   ): Promise<Blob | null> {
+    const plain = { mirror: false, part: "everything", apart: null, behind: null, stickers: [], side: null, middle: null, clear: false } as const;
     try {
-      const steps = await this.ask({ what: "beginFull", ...wanted }, [wanted.frame]);
-      for (let done = 0; done < steps && !signal.aborted; done++) {
+      const steps = await this.ask({ ...plain, ...wanted, what: "beginFull" }, [wanted.frame]);
+      for (let done = 0; done < steps && !signal?.aborted; done++) {
         await this.ask({ what: "stepFull" }, []);
         report((done + 1) / steps);
       }
-      return signal.aborted ? null : await this.ask({ what: "finishFull", look, kind }, []);
+      return signal?.aborted ? null : await this.ask({ what: "finishFull", look, kind }, []);
     } finally {
       this.ask({ what: "dropFull" }, []).catch(() => {});
     }

@@ -6,7 +6,7 @@ import { workBar } from "./loading";
 import type { Student } from "./manifest";
 import type { Preferences } from "./preferences";
 import type { Size } from "./protocol";
-import { encoded, saveFile } from "./save";
+import { PNG, encoded, saveFile } from "./save";
 import { strings } from "./strings";
 import { styleName } from "./styles";
 import type { Viewer } from "./viewer";
@@ -77,10 +77,7 @@ export class Extras {
   }
 
   private async draw(student: Student, frame: ImageBitmap): Promise<ImageBitmap | null> {
-    const plain = { mirror: false, part: "everything", apart: null, behind: null, side: null, middle: null, clear: false } as const;
-    const wanted = { ...plain, stickers: [], student, frame };
-    const { signal } = new AbortController();
-    const file = await this.engine.drawFull(wanted, { split: 0, strength: 1 }, { type: "image/png", quality: 1 }, () => {}, signal);
+    const file = await this.engine.drawFull({ student, frame }, PNG);
     return file && createImageBitmap(file);
   }
 }

@@ -1,5 +1,5 @@
 /** The film of an opened video: every frame drawn, with a bar, until it is saved or cancelled. */
-import { $, label, pressed, reason, say } from "./dom";
+import { $, caption, pressed, reason, say } from "./dom";
 import { even } from "./fit";
 import type { LiveLoop } from "./live_loop";
 import { workBar } from "./loading";
@@ -75,6 +75,6 @@ export class FilmControls {
 
   private label(on: boolean): void {
     pressed($("film"), on);
-    label($("film").querySelector("span")!, on ? strings.video.cancel : strings.video.draw);
+    caption($("film"), on ? strings.video.cancel : null);
   }
 }

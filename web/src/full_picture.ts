@@ -11,7 +11,7 @@ import type { Student } from "./manifest";
 import { NetworkSession } from "./network_session";
 import type { Fade } from "./part_mask";
 import { splitAtSummary } from "./onnx_file";
-import { LUMA, drawSeen, toBytes, toPlanes } from "./planes";
+import { FINE, LUMA, drawSeen, toBytes, toPlanes } from "./planes";
 import type { Backdrop, BeginFullRequest, Blend, Box, DrawnFace, FaceMarks, FileKind, FullLook, Size, Sticker } from "./protocol";
 import { measureReach } from "./reach";
 import { LANCZOS, resample, rounded } from "./resample";
@@ -42,7 +42,7 @@ interface Tile {
 
 /** What the faces wear that have such marks. */
 interface Worn {
-  stickers: Sticker[];
+  stickers: readonly Sticker[];
   marks: FaceMarks[];
 }
 
@@ -250,7 +250,7 @@ function forColours({ photo, width, height }: Picture, { colours_at }: Student):
  */
 function taken(frame: ImageBitmap, mirror: boolean, clear: boolean, { width, height }: Size, scale: number): Picture {
   const canvas = new OffscreenCanvas(width, height);
-  const context = canvas.getContext("2d", { willReadFrequently: true, alpha: clear })!;
+  const context = canvas.getContext("2d", { willReadFrequently: true, alpha: clear, ...(clear && FINE) })!;
   context.imageSmoothingQuality = "high";
   // Scaled, all of it is wanted, to the last pixel.
   const [wide, high] = scale < 1 ? [width, height] : [frame.width, frame.height];

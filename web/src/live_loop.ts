@@ -114,7 +114,7 @@ export class LiveLoop {
     if (!choice) return frame.close();
     const result = await this.infer(frame, drawing, choice, source.still ? 0 : this.steady, source.still);
     if (source === this.source && this.active) {
-      this.show(result, choice, source.still, source.still);
+      this.show(result, source.still, source.still);
       this.chosen.ran(choice);
       this.onTimes?.(result.times, choice, source.still);
       this.onDrawn?.(result, source.still);
@@ -133,7 +133,7 @@ export class LiveLoop {
     const choice = this.chosen.now;
     if (!choice) throw new Error(strings.network.noStudent);
     const result = await this.infer(frame, fit(frame, choice, false), choice, fresh ? 0 : this.steady, false);
-    this.show(result, choice, false, fresh);
+    this.show(result, false, fresh);
     this.giveBack(result);
   }
 
@@ -150,8 +150,8 @@ export class LiveLoop {
     return this.engine.infer({ frame, crop, mirror, still, rim, shown, steady, part, apart, behind, marks });
   }
 
-  private show(result: InferResult, { student }: Choice, still: boolean, fresh: boolean): void {
-    this.viewer.show(result, strings.styles[student.name] ?? student.name, fresh);
+  private show(result: InferResult, still: boolean, fresh: boolean): void {
+    this.viewer.show(result, fresh);
     this.meter.add(result.times, still);
   }
 

@@ -1,5 +1,6 @@
 /** Bars: how much of the network and of its runtime has come, how much of a work is done. */
 import { $, label, type Root } from "./dom";
+import { clock, megabytes, percent } from "./numbers";
 import type { Progress } from "./protocol";
 import { strings } from "./strings";
 
@@ -10,8 +11,9 @@ export function workBar(name: "film" | "save"): (share: number | null) => void {
     $(`${name}-progress`).hidden = share === null;
     if (share === null) return;
     $<HTMLProgressElement>(`${name}-bar`).value = share;
-    const left = share > 0.01 ? ((performance.now() - begun) / 1000) * (1 / share - 1) : null;
-    label($(`${name}-text`), strings.video.progress(Math.floor(100 * share), left));
+    const left = ((performance.now() - begun) / 1000) * (1 / share - 1);
+    const done = Math.floor(100 * share);
+    label($(`${name}-text`), share > 0.01 ? strings.video.progress(done, clock(left)) : percent(done));
   };
   show(0);
   return show;
@@ -37,7 +39,7 @@ export class LoadingBar {
     const total = files.reduce((sum, file) => sum + (file.total ?? 0), 0);
     if (known) [this.bar.max, this.bar.value] = [total || 1, loaded];
     else this.bar.removeAttribute("value"); // moves, and tells no share
-    const text = loaded ? strings.loading(loaded, known ? total : null) : strings.asking;
+    const text = loaded ? strings.loading(megabytes(loaded), known ? megabytes(total) : null) : strings.asking;
     label($("loading-text", this.root), text);
   }
 }

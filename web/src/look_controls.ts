@@ -1,6 +1,7 @@
 /** How the result looks on the page, and what is saved of it: controls of which each is a preference. */
 import { $, label, pressed, say } from "./dom";
 import type { LiveLoop } from "./live_loop";
+import { percent } from "./numbers";
 import type { Preferences, Values } from "./preferences";
 import { onPhone } from "./sheet";
 import { strings } from "./strings";
@@ -54,9 +55,9 @@ export class LookControls {
   show(): void {
     const { viewer, live, preferences, compare } = this;
     for (const name of SLIDERS) {
-      const percent = Math.round(100 * preferences.get(name));
-      $<HTMLInputElement>(name).value = String(percent);
-      label($(`${name}-value`), strings.percent(percent));
+      const share = Math.round(100 * preferences.get(name));
+      $<HTMLInputElement>(name).value = String(share);
+      label($(`${name}-value`), percent(share));
     }
     for (const name of BOXES) $<HTMLInputElement>(name).checked = preferences.get(name);
     $<HTMLSelectElement>("stroke-size").value = preferences.get("strokes");

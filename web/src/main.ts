@@ -3,7 +3,6 @@ import type { AutoSize } from "./auto_size";
 import type { Choice } from "./chosen_student";
 import { $, label, pressed, reason, say } from "./dom";
 import { Engine } from "./engine";
-import { pageWorker } from "./page_worker";
 import { isNetwork, onFile } from "./file_input";
 import { Extras } from "./extras";
 import { FilmControls } from "./film_controls";
@@ -25,8 +24,8 @@ import { SaveControls } from "./save_controls";
 import { Sheet } from "./sheet";
 import { automatic } from "./sizes";
 import { SketchView } from "./sketch_view";
-import { strings, translatePage } from "./strings";
-import { OwnThumbnails, listSizes, listStyles, pickedSize, showStyle } from "./styles";
+import { language, strings, translatePage } from "./strings";
+import { OwnThumbnails, listSizes, listStyles, pickedSize, showStyle, styleName } from "./styles";
 import { connectToolbars } from "./toolbar";
 import { Viewer } from "./viewer";
 import { Zoom } from "./zoom";
@@ -59,6 +58,7 @@ class Page {
   constructor(
     private readonly engine: Engine,
     private readonly manifest: Manifest,
+    private readonly bar: LoadingBar,
   ) {
     this.own = new OwnControls(engine, (student, before) => this.takeOwn(student, before));
     for (const kind of ["photo", "sketch"] as const)
@@ -94,6 +94,7 @@ class Page {
     const thumbnails = new OwnThumbnails(this.engine, this.manifest.students, () => this.live!.working && this.photos!.still);
     let fresh = false;
     this.live.onTimes = (times, drawn, still) => {
+      label($("tag"), styleName(drawn.student));
       this.adapt(times, drawn, still);
       if (still) this.photos?.save?.describe();
       if (fresh) void thumbnails.draw($<HTMLCanvasElement>("photo"));
@@ -118,7 +119,7 @@ class Page {
       viewer.magnified = this.photos?.still ? scale : 1;
       grown();
     });
-    this.photos = new PhotoControls(this.live, output, this.preferences, sample, zoom, leaveSketch);
+    this.photos = new PhotoControls(this.live, output, this.preferences, sample, zoom, this.bar, leaveSketch);
     const { photos } = this;
     photos.film = new FilmControls(this.live, viewer, title, () => void photos.showBefore());
     photos.save = new SaveControls(this.engine, this.live, viewer, title, () => !this.auto, this.preferences);
@@ -284,9 +285,10 @@ class Page {
     this.live!.choose({ student, side });
   }
 
-  private nameTerms({ name, licence }: Student): void {
+  private nameTerms(student: Student): void {
+    const { licence } = student;
     const words = licence.split(/( \(|[:;,] |\))/).map((part) => strings.licences[part] ?? part).join("");
-    label($("licence"), licence && strings.network.terms(strings.styles[name] ?? name, words));
+    label($("licence"), licence && strings.network.terms(styleName(student), words));
   }
 
   private tell({ name, threads, why }: Backend): void {
@@ -312,8 +314,10 @@ function backendChoice(): BackendChoice {
 translatePage();
 void startOffline();
 const bar = new LoadingBar();
-const engine = new Engine(pageWorker(), backendChoice(), (progress) => bar.take(progress));
+// Its name tells the worker the language.
+const worker = new Worker(new URL("./worker.ts", import.meta.url), { type: "module", name: language });
+const engine = new Engine(worker, backendChoice(), (progress) => bar.take(progress));
 loadManifest().then(
-  (manifest) => new Page(engine, manifest),
+  (manifest) => new Page(engine, manifest, bar),
   (error) => say(strings.files.incomplete(reason(error))),
 );

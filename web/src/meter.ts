@@ -30,7 +30,7 @@ export class Meter {
     if (at - this.shown < PAUSE && !still) return;
     this.shown = at;
     const { fps, prepare, run, finish } = still ? { fps: 0, ...times } : this.speed();
-    const ms = strings.milliseconds((prepare + run + finish).toFixed(0));
+    const ms = `${(prepare + run + finish).toFixed(0)} ms`;
     label(this.element, still || !fps ? ms : strings.speed(fps.toFixed(0), ms));
   }
 

@@ -1,7 +1,8 @@
 /** What leaves the page as it is shown: a picture shared or copied, a film, a loop. */
-import { $, label, pressed, reason, say } from "./dom";
+import { $, caption, pressed, reason, say } from "./dom";
 import { canDrawFilms } from "./film_controls";
 import { GifLoop } from "./gif_loop";
+import { clock, decimal } from "./numbers";
 import type { Preferences } from "./preferences";
 import { Recorder, canRecord, hasAlpha } from "./recorder";
 import { canCopy, canShare, copyPicture, encoded, saveFile, shareFile } from "./save";
@@ -122,13 +123,11 @@ export class OutputControls {
 
   private tellLoop(): void {
     pressed($("loop"), this.loop !== null);
-    const text = this.loop ? strings.loop.left(this.loop.left) : strings.loop.start;
-    label($("loop").querySelector("span")!, text);
+    caption($("loop"), this.loop && `${decimal(this.loop.left)} s`);
   }
 
   private tell(): void {
     pressed($("record"), this.film !== null);
-    const text = this.film ? strings.film.stop(Math.floor(this.film.seconds)) : strings.film.start;
-    label($("record").querySelector("span")!, text);
+    caption($("record"), this.film && strings.film.stop(clock(this.film.seconds)));
   }
 }

@@ -22,7 +22,7 @@ export async function ownSticker(files: File[], engine: Engine, network: Student
   });
   let picture = await source.next();
   source.stop();
-  if (!seeThrough(picture)) {
+  if (!source.clear) {
     if (!network) throw new Error(strings.wear.refused(file.name, strings.wear.opaque));
     picture = await drawn(picture, engine, network).catch((error: Error) => {
       throw new Error(strings.wear.refused(file.name, error.message));
@@ -32,13 +32,6 @@ export async function ownSticker(files: File[], engine: Engine, network: Student
   return { picture, anchors: anchorsOf(await beside.text(), beside.name, picture.width / source.full.width) };
 }
 
-function seeThrough(picture: ImageBitmap): boolean {
-  const context = new OffscreenCanvas(picture.width, picture.height).getContext("2d")!;
-  context.drawImage(picture, 0, 0);
-  const { data } = context.getImageData(0, 0, picture.width, picture.height);
-  return data.some((value, at) => at % 4 === 3 && value < 255);
-}
-
 /** What a network makes of a sketch, with its transparency, at the size that it takes. */
 async function drawn(sketch: ImageBitmap, engine: Engine, student: Student): Promise<ImageBitmap> {
   const { width, height } = sketch;
@@ -46,10 +39,7 @@ async function drawn(sketch: ImageBitmap, engine: Engine, student: Student): Pro
   const scale = Math.min(wide / width, high / height);
   const [resizeWidth, resizeHeight] = [width, height].map((side) => Math.max(1, Math.round(scale * side)));
   const frame = await createImageBitmap(sketch, { resizeWidth, resizeHeight, resizeQuality: "high" });
-  const plain = { mirror: false, part: "everything", apart: null, behind: null, side: null, middle: null, clear: false } as const;
-  const { signal } = new AbortController();
-  const made = await engine.drawFull({ student, frame, ...plain, stickers: [] }, { split: 0, strength: 1 }, PNG, () => {}, signal);
-  return createImageBitmap(made!);
+  return createImageBitmap((await engine.drawFull({ student, frame }, PNG))!);
 }
 
 /** Of {"anchors": {"left_eye": [x, y], …}}, in pixels of a picture that is now so many times as large. */

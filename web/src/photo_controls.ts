@@ -1,7 +1,7 @@
 /** The photo view's controls: camera, pictures, videos, mirror. */
 import { Camera } from "./camera";
 import { CameraSession, type CameraScreen } from "./camera_session";
-import { $, pressed, reason, say, unsay } from "./dom";
+import { $, caption, pressed, reason, say, unsay } from "./dom";
 import { fetchFile } from "./download";
 import { cropped, shaped, turned, UNEDITED, type Edit } from "./edit";
 import { isVideo } from "./file_input";
@@ -9,6 +9,7 @@ import { filling } from "./fit";
 import type { FilmControls } from "./film_controls";
 import { keepPicture, keptPicture, type KeptPicture } from "./kept_picture";
 import type { LiveLoop } from "./live_loop";
+import type { LoadingBar } from "./loading";
 import type { OutputControls } from "./output_controls";
 import type { Preferences } from "./preferences";
 import type { Size } from "./protocol";
@@ -48,6 +49,7 @@ export class PhotoControls implements CameraScreen {
     private readonly preferences: Preferences,
     private readonly example: string,
     private readonly zoom: Zoom,
+    private readonly bar: LoadingBar,
     private readonly leaveSketch: () => void,
   ) {
     $("camera").addEventListener("click", () => this.toggleCamera());
@@ -214,11 +216,15 @@ export class PhotoControls implements CameraScreen {
   private async show(shown: Shown, asked = false): Promise<void> {
     const turn = asked ? ++this.chosen : this.chosen;
     const video = isVideo(shown.file);
+    const opening = (over: boolean) => this.bar.take({ file: shown.name, loaded: 0, total: null, over });
     let source: Source;
     try {
+      opening(false); // a very large picture takes seconds
       source = await (video ? play(shown.file) : Picture.read(shown.file, shown.edit));
     } catch {
       return say(video ? strings.files.noVideo(shown.name) : strings.files.noPicture(shown.name));
+    } finally {
+      opening(true);
     }
     if (turn !== this.chosen) return source.stop();
     this.session.want(false);
@@ -276,8 +282,7 @@ export class PhotoControls implements CameraScreen {
   }
 
   private label(): void {
-    const text = this.session.on ? strings.camera.stop : strings.camera.start;
-    $("camera").querySelector("span")!.textContent = text;
+    caption($("camera"), this.session.on ? strings.camera.stop : null);
     if (!this.session.on) $("flip").hidden = true;
     const file = this.session.on ? null : this.shown?.file;
     const video = file && isVideo(file) ? file : null;

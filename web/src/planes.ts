@@ -3,6 +3,12 @@ import type { Box, InferResult } from "./protocol";
 
 export const LUMA = [0.299, 0.587, 0.114];
 
+/**
+ * For a canvas of what is see-through: it keeps colours times their opacity, and in bytes little is left of those
+ * that are hardly seen. Browsers without such numbers take bytes.
+ */
+export const FINE: CanvasRenderingContext2DSettings & { colorType: string } = { colorType: "float16" };
+
 const UNIT = Float32Array.from({ length: 256 }, (_, value) => value / 255);
 
 /** What is seen of a frame, over a box of a canvas (all of it); `behind` what is see-through. */

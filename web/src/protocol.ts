@@ -118,7 +118,7 @@ export interface BeginFullRequest {
   part: Part;
   apart: Blend | null;
   behind: Backdrop | null;
-  stickers: Sticker[];
+  stickers: readonly Sticker[];
   /** Pixels of the long side that the network draws, to be enlarged guided by the photo; null: all. */
   side: number | null;
   /** Pixels of width and height in its middle that are wanted; null: all. */

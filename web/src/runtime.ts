@@ -1,6 +1,7 @@
 /** Where the network runs: WebGPU where the browser really gives it, else WASM. In the worker. */
 import type * as Ort from "onnxruntime-web";
 import { fetchFile, fetchPacked, type Report } from "./download";
+import { decimal } from "./numbers";
 import { TRIALS, type Backend, type BackendChoice } from "./protocol";
 import { strings } from "./strings";
 
@@ -84,7 +85,7 @@ export async function afterTrial(runtime: Runtime, trial: Trial): Promise<Runtim
   const { untried, threads } = runtime;
   await caches.open(TRIALS).then((cache) => cache.put(untried!, Response.json(trial))).catch(() => {}); // a private window keeps nothing
   const gpu = trial.gpu <= trial.cpu;
-  const backend = gpu ? onGpu(false, trial) : onCpu(threads, strings.backend.slower(trial.gpu, trial.cpu));
+  const backend = gpu ? onGpu(false, trial) : onCpu(threads, strings.backend.slower(decimal(trial.gpu), decimal(trial.cpu)));
   return { ...runtime, gpu, backend, untried: null };
 }
 
@@ -99,7 +100,7 @@ export function withoutGpu(runtime: Runtime, reason: string): Runtime {
 }
 
 function onGpu(emulated: boolean, trial: Trial | null): Backend {
-  const card = trial ? strings.backend.faster(trial.gpu, trial.cpu) : strings.backend.card;
+  const card = trial ? strings.backend.faster(decimal(trial.gpu), decimal(trial.cpu)) : strings.backend.card;
   const why = emulated ? strings.backend.emulated : card;
   return { name: "WebGPU", threads: 1, why };
 }
@@ -131,7 +132,7 @@ async function askForGpu(asked: boolean): Promise<Gpu> {
   const card = `/${encodeURIComponent([vendor, architecture, device, navigator.userAgent].join())}`;
   const kept = asked ? undefined : await caches.open(TRIALS).then((cache) => cache.match(card)).catch(() => undefined);
   const trial: Trial | null = kept ? await kept.json() : null;
-  const slower = trial && trial.cpu < trial.gpu ? strings.backend.slower(trial.gpu, trial.cpu) : null;
+  const slower = trial && trial.cpu < trial.gpu ? strings.backend.slower(decimal(trial.gpu), decimal(trial.cpu)) : null;
   return { obstacle: slower, emulated, card, trial };
 }
 

@@ -1,11 +1,11 @@
 /** Save: a picture at its own size, with a bar until it is drawn; of what moves, what is shown. */
-import { $, label, reason, say } from "./dom";
+import { $, caption, label, reason, say } from "./dom";
 import type { Engine } from "./engine";
 import type { LiveLoop } from "./live_loop";
 import { workBar } from "./loading";
 import type { Student } from "./manifest";
 import type { Preferences } from "./preferences";
-import { STROKES, type BeginFullRequest, type FileKind, type Size, type Sticker, type Strokes } from "./protocol";
+import { STROKES, type FileKind, type Size, type Strokes } from "./protocol";
 import { PNG, encoded, saveFile } from "./save";
 import { LIMIT, LIMIT_TOLD } from "./sizes";
 import type { Edit } from "./edit";
@@ -77,11 +77,10 @@ export class SaveControls {
     say("");
     try {
       if (!picture || !this.live.now) return saveFile(await encoded(this.viewer.picture(), this.preferences.file), title);
-      const frame = await readFull(picture.file, picture.edit);
-      const { width, height } = frame;
-      const made = await this.drawn(frame, picture.clear);
+      const made = await this.drawn(picture);
       if (!made) return;
       saveFile(made, title);
+      const { width, height } = savedSize(picture.full);
       say(strings.full.done(width, height));
     } catch (error) {
       say(strings.full.failed(reason(error)));
@@ -99,14 +98,7 @@ export class SaveControls {
     return strokes === "fine" || plain || own <= viewer.drawnSide ? null : viewer.drawnSide;
   }
 
-  private wanted(frame: ImageBitmap, strokes: Strokes): Omit<BeginFullRequest, "what"> {
-    const { student } = this.live.now!;
-    const { mirror, part, apart } = this.live;
-    const { behind, stickers } = this.viewer;
-    return { student, frame, mirror, part, apart, behind, stickers, side: this.sideOf(strokes), middle: null, clear: false };
-  }
-
-  private async drawn(frame: ImageBitmap, clear: boolean): Promise<Blob | null> {
+  private async drawn({ file, edit, clear }: Opened): Promise<Blob | null> {
     const { signal } = (this.work = new AbortController());
     this.label(true);
     const report = workBar("save");
@@ -115,8 +107,12 @@ export class SaveControls {
       this.lookedAt = "";
       await this.looked;
       const kind: FileKind = clear ? PNG : this.preferences.file;
-      const wanted = { ...this.wanted(frame, this.preferences.get("strokes")), clear };
-      return await this.engine.drawFull(wanted, this.viewer.look, kind, report, signal);
+      const frame = await readFull(file, edit, clear); // takes seconds where it is very large
+      const { mirror, part, apart, now } = this.live;
+      const { behind, stickers, look } = this.viewer;
+      const side = this.sideOf(this.preferences.get("strokes"));
+      const wanted = { student: now!.student, frame, mirror, part, apart, behind, stickers, side, clear };
+      return await this.engine.drawFull(wanted, kind, signal, look, report);
     } finally {
       this.work = null;
       report(null);
@@ -128,12 +124,11 @@ export class SaveControls {
   private async look({ file, edit }: Opened, signal: AbortSignal): Promise<void> {
     for (const strokes of STROKES) {
       if (signal.aborted) return;
-      const frame = await readFull(file, edit);
+      const frame = await readFull(file, edit, false);
       const middle = { width: Math.min(LOOKED_AT.width, frame.width), height: Math.min(LOOKED_AT.height, frame.height) };
-      const plain = { part: "everything", apart: null, behind: null, stickers: [] as Sticker[] } as const;
-      const wanted = { ...this.wanted(frame, strokes), ...plain, middle };
+      const wanted = { student: this.live.now!.student, frame, mirror: this.live.mirror, side: this.sideOf(strokes), middle };
       const look = { ...this.viewer.look, split: 0 };
-      const made = await this.engine.drawFull(wanted, look, this.preferences.file, () => {}, signal);
+      const made = await this.engine.drawFull(wanted, this.preferences.file, signal, look);
       if (!made) return;
       const image = $<HTMLImageElement>(`strokes-${strokes}`);
       URL.revokeObjectURL(image.src);
@@ -143,7 +138,7 @@ export class SaveControls {
 
   /** The button's words, while something is drawn. */
   private label(on: boolean): void {
-    label(this.button.querySelector("span")!, on ? strings.video.cancel : strings.full.save);
+    caption(this.button, on ? strings.video.cancel : null);
     this.button.querySelector("use")!.setAttribute("href", on ? "#i-cancel" : "#i-save");
     for (const [name, said] of Object.entries(this.named))
       this.button.setAttribute(name, on ? strings.full.cancel : said);

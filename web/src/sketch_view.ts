@@ -4,6 +4,7 @@ import { $, label, pressed, reason, say } from "./dom";
 import type { Engine } from "./engine";
 import type { Manifest, Student } from "./manifest";
 import { Meter } from "./meter";
+import { pixels } from "./numbers";
 import type { Backend } from "./protocol";
 import { encoded, saveFile, stamped } from "./save";
 import { SketchCanvas } from "./sketch_canvas";
@@ -103,7 +104,7 @@ export class SketchView {
   private setWidth(width: number): void {
     this.canvas.width = width;
     $<HTMLInputElement>("width").valueAsNumber = width;
-    label($("width-value"), strings.pixels(width));
+    label($("width-value"), pixels(width));
   }
 
   private toggleOutline(): void {

@@ -1,5 +1,6 @@
 /** Where frames come from: the camera, a video file, or one picture. */
 import { UNEDITED, stays, type Edit } from "./edit";
+import { FINE } from "./planes";
 import type { Size } from "./protocol";
 
 export interface Source {
@@ -48,20 +49,20 @@ export class Picture implements Source {
   }
 }
 
-/** A picture at the size that it is saved at. */
-export async function readFull(file: Blob, edit: Edit): Promise<ImageBitmap> {
-  const own = await edited(file, edit);
+/** A picture at the size that it is saved at; of a `clear` one what is half see-through keeps its colours. */
+export async function readFull(file: Blob, edit: Edit, clear: boolean): Promise<ImageBitmap> {
+  const own = await edited(file, edit, clear);
   return reduced(own, savedSize(own));
 }
 
 /** A file's picture, turned and cropped; no larger than can be saved where it is. */
-async function edited(file: Blob, edit: Edit): Promise<ImageBitmap> {
-  const own = await createImageBitmap(file);
+async function edited(file: Blob, edit: Edit, clear = false): Promise<ImageBitmap> {
+  const own = await createImageBitmap(file, { premultiplyAlpha: clear ? "none" : "default" });
   const { left, top, width, height } = stays(edit, own);
   if (!edit.turns && width === own.width && height === own.height) return own;
   const made = savedSize({ width, height });
   const canvas = new OffscreenCanvas(made.width, made.height);
-  const context = canvas.getContext("2d")!;
+  const context = canvas.getContext("2d", clear ? FINE : {})!;
   context.imageSmoothingQuality = "high";
   context.scale(made.width / width, made.height / height);
   const [wide, high] = edit.turns % 2 ? [own.height, own.width] : [own.width, own.height];

@@ -57,7 +57,7 @@ export function follow(faces: Wearer[], found: Wearer[], shape: number): Wearer[
 }
 
 /** Put what they wear over a whole canvas, from the column `left` on; the first face comes last. */
-export function dress(context: Context, stickers: Sticker[], faces: Wearer[], left = 0): void {
+export function dress(context: Context, stickers: readonly Sticker[], faces: Wearer[], left = 0): void {
   const { width, height } = context.canvas;
   context.save();
   context.beginPath();

@@ -2,6 +2,7 @@
 import { $ } from "./dom";
 import type { Engine } from "./engine";
 import type { Student } from "./manifest";
+import { pixels } from "./numbers";
 import type { Size } from "./protocol";
 import { sizesOf, stillSide } from "./sizes";
 import { strings } from "./strings";
@@ -90,9 +91,8 @@ export class OwnThumbnails {
   }
 
   private async one(student: Student, frame: ImageBitmap, signal: AbortSignal): Promise<void> {
-    const plain = { mirror: false, part: "everything", apart: null, behind: null, side: null, middle: null, clear: false } as const;
-    const wanted = { ...plain, stickers: [], student, frame: await createImageBitmap(frame) };
-    const file = await this.engine.drawFull(wanted, { split: 0, strength: 1 }, { type: "image/jpeg", quality: 0.85 }, () => {}, signal);
+    const wanted = { student, frame: await createImageBitmap(frame) };
+    const file = await this.engine.drawFull(wanted, { type: "image/jpeg", quality: 0.85 }, signal);
     if (!file || signal.aborted) return;
     URL.revokeObjectURL(drawn.get(student.file) ?? "");
     drawn.set(student.file, URL.createObjectURL(file));
@@ -116,7 +116,7 @@ export function listSizes(student: Student, chosen: number, automatic: boolean):
   const known = sizes.includes(chosen) || (automatic && stillSide(student, chosen) === chosen); // the screen's
   const now = known ? chosen : student.fixed ? sizes[0] : student.side;
   const select = $<HTMLSelectElement>("size");
-  const options = sizes.map((size) => new Option(strings.pixels(size), String(size)));
+  const options = sizes.map((size) => new Option(pixels(size), String(size)));
   if (sizes.length > 1) options.unshift(new Option(strings.automatic(now), AUTOMATIC));
   select.replaceChildren(...options);
   select.value = automatic && sizes.length > 1 ? AUTOMATIC : String(now);

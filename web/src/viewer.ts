@@ -1,7 +1,7 @@
 /** Photo and stylised picture, one over the other; moving the divider only clips them in CSS. */
 import { pasteFaces, putBehind } from "./backdrop";
 import { Divider } from "./divider";
-import { $, label, type Root } from "./dom";
+import { $, type Root } from "./dom";
 import { MOST, screenSide } from "./fit";
 import { drawSeen } from "./planes";
 import type { Backdrop, Box, FullLook, InferResult, Size, Sticker } from "./protocol";
@@ -63,7 +63,7 @@ export class Viewer {
    * Show a result beside the very part of the frame it was made from; its rim stays outside. `fresh`: it has
    * nothing to do with the one before.
    */
-  show(result: InferResult, style: string, fresh: boolean): void {
+  show(result: InferResult, fresh: boolean): void {
     const { rim, pixels, picture } = result;
     const [width, height] = [result.width - 2 * rim.width, result.height - 2 * rim.height];
     resize(this.stylised, picture?.width ?? width, picture?.height ?? height);
@@ -87,8 +87,6 @@ export class Viewer {
     this.blend();
     this.dress(result, fresh);
     this.frame.classList.remove("alone");
-    const tag = this.root.getElementById("tag");
-    if (tag) label(tag, style);
     if (!this.drawn) this.begun();
     this.onFrame?.();
   }

@@ -1,7 +1,7 @@
 /** The picture enlarged in its frame: by wheel, two fingers, keys or the slider, and moved by a finger, the mouse or the arrow keys. */
 import { $, label } from "./dom";
+import { percent } from "./numbers";
 import type { Box } from "./protocol";
-import { strings } from "./strings";
 
 const MOST = 8;
 const NOTCH = 1 / 400; // of the logarithm of the scale, a pixel of a wheel
@@ -52,9 +52,8 @@ export class Zoom {
     viewer.style.setProperty("--x", `${100 * this.x}%`);
     viewer.style.setProperty("--y", `${100 * this.y}%`);
     viewer.classList.toggle("zoomed", scale > 1);
-    const percent = Math.round(100 * scale);
-    slider.value = String(percent);
-    label($("zoom-value"), strings.percent(percent));
+    slider.value = String(Math.round(100 * scale));
+    label($("zoom-value"), percent(Number(slider.value)));
     if (other) this.changed(scale);
   }
 

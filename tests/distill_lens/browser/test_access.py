@@ -105,7 +105,7 @@ def test_a_phones_tasks_by_keyboard_alone(visit, width, height):
     key("Tab")
     assert focused(at) == "style"
     key("ArrowRight")
-    at.wait("document.getElementById('tag').textContent === 'hayao'")
+    at.wait("document.getElementById('tag').textContent.toLowerCase() === 'hayao'")
     key("Tab")
     key("Home")
     assert focused(at) == "more"

@@ -58,7 +58,7 @@ def test_the_camera_goes_on_while_a_style_comes(visit):
     at.frames(5)
     assert at.text("tag").lower() == "negative"
     held[0].continue_()
-    at.wait("document.getElementById('tag').textContent === 'hayao'")
+    at.wait("document.getElementById('tag').textContent.toLowerCase() === 'hayao'")
 
 
 def test_a_sketch_is_saved_only_once_its_picture_is_there(visit):
@@ -86,14 +86,14 @@ def test_an_opened_network_becomes_a_style(visit, tmp_path):
     at = visit()
     negative(side=32, reshaped=True).save(str(tmp_path / "mine.onnx"))
     at.page.set_input_files("#file", tmp_path / "mine.onnx")
-    at.wait("document.getElementById('tag').textContent === 'mine'")
+    at.wait("document.getElementById('tag').textContent.toLowerCase() === 'mine'")
     assert at.page.is_checked("input[value=mine]")
     assert at.text("message") == ""
     photo, output = at.last()
     assert photo.shape == (1, 3, 32, 32)
     assert np.abs(output - (1 - photo)).max() < 1e-5
     at.page.set_input_files("#file", tmp_path / "mine.onnx")  # another one of that name
-    at.wait("document.getElementById('tag').textContent === 'mine 2'")
+    at.wait("document.getElementById('tag').textContent.toLowerCase() === 'mine 2'")
 
 
 def test_a_network_that_cannot_be_a_style_is_told_why(visit, tmp_path):

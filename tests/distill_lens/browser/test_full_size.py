@@ -8,7 +8,7 @@ from skimage.data import astronaut
 from distill.models import zoo
 from distill.stylize import render
 from distill.stylize.stylizing import open_student
-from support.chromium_page import CLIP, download, show
+from support.chromium_page import CLIP, download, encoded, show
 
 WORKING = "!document.getElementById('save-progress').hidden"
 
@@ -23,7 +23,7 @@ def photo(size: tuple[int, int]) -> Image.Image:
 
 def draw(at, style: str) -> None:
     at.page.check(f"input[value={style}]", force=True)
-    at.wait(f"document.getElementById('tag').textContent === '{style}'")
+    at.wait(f"document.getElementById('tag').textContent.toLowerCase() === '{style}'")
 
 
 def levels(picture: Image.Image) -> np.ndarray:
@@ -112,6 +112,51 @@ def test_what_is_see_through_stays_so(visit, way):
     assert np.abs(saved[:, 210:290, :3] - (255, 255, 0)).max() <= 2  # of colours times opacity
 
 
+def test_what_is_hardly_seen_keeps_its_colours(visit):
+    """A canvas of bytes would give the network noise there: it keeps colours times opacity."""
+    at = visit("?compare=0", size="")
+    draw(at, "hayao")
+    picture = photo((300, 240)).convert("RGBA")
+    picture.putalpha(Image.linear_gradient("L").resize(picture.size))
+    show(at, picture)
+    saved = np.asarray(download(at.page, "#save")).astype(int)
+    expected = np.asarray(render.stylise(picture, open_student(zoo.find("hayao"), 1))).astype(int)
+    assert (saved[..., 3] == expected[..., 3]).all()
+    over_white = [(255 - each[..., :3]) * each[..., 3:] / 255 for each in (saved, expected)]
+    assert np.abs(over_white[0] - over_white[1]).max() <= 2
+
+
+# Opening and saving wait for the file to be decoded, which takes seconds of a very large one.
+SLOW_DECODER = """const decode = createImageBitmap;
+window.gate = Promise.resolve();
+window.createImageBitmap = async (what, ...more) => {
+  if (what instanceof Blob) await gate;
+  return decode(what, ...more);
+};"""
+CLOSE = "window.gate = new Promise((open) => (window.open_gate = open)), 0"
+
+
+def test_a_large_picture_shows_that_it_is_on_its_way(visit):
+    at = visit("?compare=0", script=SLOW_DECODER)
+    at.page.evaluate(CLOSE)
+    content = encoded(halves((60, 40)))
+    at.page.set_input_files("#file", {"name": "a.png", "mimeType": "", "buffer": content})
+    at.wait("!document.getElementById('loading').hidden")
+    at.page.evaluate("open_gate()")
+    at.wait("document.getElementById('save-gives').textContent.includes('60 × 40')")
+    at.wait("document.getElementById('loading').hidden")
+    at.settle()
+    at.page.evaluate(CLOSE)
+    at.page.click("#save")
+    at.wait(WORKING)
+    assert at.text("save") == "Cancel"
+    at.page.click("#save")
+    at.page.evaluate("open_gate()")
+    at.wait(f"!({WORKING})")
+    assert at.text("message") == ""
+    assert at.text("save") == "Save"
+
+
 SIZES = [(199, 201), (1, 1)]
 MORE = [pytest.param(s, marks=pytest.mark.campaign) for s in ((512, 512), (500, 333), (1000, 40))]
 
@@ -140,7 +185,7 @@ def test_a_palette_that_is_predicted_of_the_picture_is_that_of_stylize(visit):
     """It turns on fractions of a level of the thumbnail."""
     at = visit("?compare=0", size="")
     at.page.set_input_files("#file", zoo.find("poster"))
-    at.wait("document.getElementById('tag').textContent === 'poster'")
+    at.wait("document.getElementById('tag').textContent.toLowerCase() === 'poster'")
     picture = photo((900, 700))
     show(at, picture)
     saved = levels(download(at.page, "#save"))

@@ -39,7 +39,7 @@ def test_nothing_is_left_in_english(visit, language):
 
 
 def test_terms_are_in_the_language_too(visit):
-    wanted = "Bedingungen von hayao: kommerzielle Nutzung nicht erlaubt (AnimeGANv2: nur für "
+    wanted = "Bedingungen von Hayao: kommerzielle Nutzung nicht erlaubt (AnimeGANv2: nur für "
     wanted += "Forschung und nicht kommerzielle Nutzung frei; öffentliche Sammlungen, einige davon "
     wanted += "nur für die Forschung; keine davon ist enthalten oder wird mitgeliefert)."
     assert visit("?lang=de&style=hayao").text("licence") == wanted

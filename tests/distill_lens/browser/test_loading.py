@@ -43,7 +43,7 @@ def test_a_file_is_named_after_the_style_that_drew_it(visit):
     at.page.check("input[value=hayao]", force=True)
     at.wait_here(lambda: hayao.routes)
     for name in ("negative", "hayao"):
-        at.wait(f"document.getElementById('tag').textContent === '{name}'")
+        at.wait(f"document.getElementById('tag').textContent.toLowerCase() === '{name}'")
         at.settle()
         with at.page.expect_download() as found:
             at.page.click("#save")

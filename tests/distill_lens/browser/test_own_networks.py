@@ -37,7 +37,7 @@ def open_network(at, content: bytes) -> None:
 
 
 def drawn(at) -> tuple[np.ndarray, np.ndarray]:
-    at.wait("document.getElementById('tag').textContent === 'mine'")
+    at.wait("document.getElementById('tag').textContent.toLowerCase() === 'mine'")
     at.settle()
     return at.last()
 
@@ -149,7 +149,7 @@ def test_a_picture_fills_the_screen_or_half_of_what_does_not_go(visit, most, sid
     at = visit("?compare=0&size=auto", viewport={"width": 1400, "height": 1100})
     show(at, Image.fromarray(astronaut()).resize((940, 940)))
     open_network(at, of_any_size(most))
-    at.wait("document.getElementById('tag').textContent === 'mine'")
+    at.wait("document.getElementById('tag').textContent.toLowerCase() === 'mine'")
     at.wait(f"distill.last().then(({{ width }}) => width === {side})")
     at.settle()
     photo, output = at.last()

@@ -15,7 +15,7 @@ const TREE = `
   </div>
   <button id="camera" type="button" part="button" hidden><span id="off"><slot name="start">Camera</slot></span><span id="on" hidden><slot name="stop">Stop</slot></span></button>
   <div id="loading" class="loading" part="loading" hidden>
-    <progress id="loading-bar" aria-label="Loading the network"></progress>
+    <progress id="loading-bar" aria-label="Loading"></progress>
     <span id="loading-text"></span>
   </div>
 </div>

@@ -1,6 +1,5 @@
-import { minutes, type PageWords, type Strings } from "./en";
+import type { PageWords, Strings } from "./en";
 
-const megabytes = (bytes: number) => (bytes / 1e6).toFixed(1).replace(".", ",");
 const PICTURES = "Bilder gehen auch ohne.";
 
 export const german: Strings = {
@@ -12,7 +11,6 @@ export const german: Strings = {
     other: (name) => `Die Kamera ist nicht angesprungen (${name}). ${PICTURES}`,
     lost: `Die Kamera wurde getrennt. ${PICTURES}`,
     stalled: "Die Kamera gibt gerade keine Bilder. Die Seite versucht es von selbst wieder.",
-    start: "Kamera",
     stop: "Stopp",
   },
   files: {
@@ -79,8 +77,8 @@ export const german: Strings = {
     asked: "wie es die Adresse verlangt",
     emulated: "wie es die Adresse verlangt; auf der CPU nachgebildet",
     card: "auf der Grafikkarte",
-    faster: (gpu, cpu) => `auf der Grafikkarte, hier schneller: ${gpu.toFixed(1)} ms je Bild, der Prozessor ${cpu.toFixed(1)}`,
-    slower: (gpu, cpu) => `hier schneller als WebGPU: ${cpu.toFixed(1)} ms je Bild statt ${gpu.toFixed(1)}`,
+    faster: (gpu, cpu) => `auf der Grafikkarte, hier schneller: ${gpu} ms je Bild, der Prozessor ${cpu}`,
+    slower: (gpu, cpu) => `hier schneller als WebGPU: ${cpu} ms je Bild statt ${gpu}`,
     failed: (why) => `WebGPU ist ausgefallen (${why})`,
     needsHttps: "WebGPU braucht eine über https geöffnete Seite",
     noWebGpu: "dieser Browser hat kein WebGPU",
@@ -91,17 +89,14 @@ export const german: Strings = {
   },
   film: {
     opaque: "Dieser Browser schreibt keine durchsichtigen Filme: Er ist auf Schwarz gesichert. Schleife sichert ein GIF, das durchsichtig ist.",
-    start: "Filmen",
-    stop: (seconds) => `Stopp ${minutes(seconds)}`,
+    stop: (time) => `Stopp ${time}`,
     silent: "Der Film hat keinen Ton: Das Mikrofon wurde verweigert, oder es gibt keines.",
     notStarted: (why) => `Der Film hat nicht begonnen: ${why}`,
     failed: "der Browser konnte den Film nicht fortsetzen",
   },
   video: {
-    draw: "Film sichern",
     cancel: "Abbruch",
-    progress: (percent, left) =>
-      left === null ? `${percent} %` : `${percent} % · noch ${minutes(left)}`,
+    progress: (percent, left) => `${percent} % · noch ${left}`,
     done: (frames, silent) =>
       `Der Film ist gesichert: ${frames} ${frames === 1 ? "Bild" : "Bilder"}${silent ? ", ohne Ton: Dieser Browser kann ihn nicht übernehmen" : ""}.`,
     failed: (why) => `Der Film wurde nicht gezeichnet: ${why}.`,
@@ -109,7 +104,6 @@ export const german: Strings = {
     unwritable: "dieser Browser kann keine Filme schreiben",
   },
   full: {
-    save: "Sichern",
     cancel: "Abbruch: Das Bild wird nicht gesichert",
     gives: (width, height) => `Gesichert werden ${width} × ${height} Pixel.`,
     givesFixed: (name, wide, high, width, height) =>
@@ -128,8 +122,6 @@ export const german: Strings = {
     refused: "Nicht offline: Dieser Browser hebt hier keine Seiten auf, etwa in einem privaten Fenster.",
   },
   loop: {
-    start: "Schleife",
-    left: (seconds) => `${seconds.toFixed(1).replace(".", ",")} s`,
     done: "Die Schleife ist als GIF-Datei gesichert.",
     failed: "der Browser konnte keine GIF-Datei daraus machen",
   },
@@ -137,16 +129,12 @@ export const german: Strings = {
   linkCopied: "Ein Link auf diese Seite mit diesen Einstellungen ist in der Zwischenablage.",
   updated: "Diese Seite ist eine neue Fassung der bisherigen.",
   forgotten: "Die Einstellungen sind vergessen.",
-  percent: (count) => `${count} %`,
   pen: { down: "Stift aufgesetzt.", up: "Stift abgehoben." },
   divider: (percent) => `${percent} % Foto`,
-  pixels: (count) => `${count} px`,
   automatic: (count) => `Automatisch (${count} px)`,
   speed: (fps, ms) => `${fps} Bilder/s · ${ms}`,
-  milliseconds: (ms) => `${ms} ms`,
   asking: "lädt …",
-  loading: (loaded, total) =>
-    total === null ? `${megabytes(loaded)} MB` : `${megabytes(loaded)} von ${megabytes(total)} MB`,
+  loading: (loaded, total) => (total === null ? `${loaded} MB` : `${loaded} von ${total} MB`),
 };
 
 export const germanPage: PageWords = {
@@ -155,11 +143,10 @@ export const germanPage: PageWords = {
   Sketch: "Skizze",
   "The network runs on:": "Das Netz läuft auf:",
   "starting …": "startet …",
-  "Loading the network": "Das Netz wird geladen",
+  Loading: "Wird geladen",
   "Photo, live": "Foto, live",
   "The photo": "Das Foto",
   "The stylised photo": "Das stilisierte Foto",
-  photo: "Foto",
   "Divider: the photo on its left, the stylised picture on its right": "Trennlinie: links das Foto, rechts das stilisierte Bild",
   Speed: "Geschwindigkeit",
   Picture: "Bild",
@@ -186,7 +173,6 @@ export const germanPage: PageWords = {
   "Save the stylised picture": "Das stilisierte Bild sichern",
   Share: "Teilen",
   Copy: "Kopieren",
-  "Copy what is shown": "Kopieren, was zu sehen ist",
   "Copy what is shown (Ctrl+C)": "Kopieren, was zu sehen ist (Strg+C)",
   "Picture, video, or network as an ONNX file": "Bild, Video, oder Netz als ONNX-Datei",
   Paper: "Papier",

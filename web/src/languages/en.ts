@@ -1,7 +1,5 @@
 /** All that the page's code says; what stands still has its English words in index.html. */
 
-const megabytes = (bytes: number) => (bytes / 1e6).toFixed(1);
-export const minutes = (seconds: number) => `${Math.floor(seconds / 60)}:${String(Math.floor(seconds) % 60).padStart(2, "0")}`;
 const PICTURES = "Pictures work without it.";
 
 // The embedded lens has none of what only the page says, to stay small.
@@ -16,7 +14,6 @@ export const english = {
     other: (name: string) => `The camera did not start (${name}). ${PICTURES}`,
     lost: `The camera was disconnected. ${PICTURES}`,
     stalled: "The camera gives no pictures at the moment. The page tries again by itself.",
-    start: "Camera",
     stop: "Stop",
   },
   files: {
@@ -76,8 +73,8 @@ export const english = {
     asked: "as the address asks for",
     emulated: "as the address asks for; emulated on the CPU",
     card: "on the graphics card",
-    faster: (gpu: number, cpu: number) => `on the graphics card, faster here: ${gpu.toFixed(1)} ms a picture, the CPU ${cpu.toFixed(1)}`,
-    slower: (gpu: number, cpu: number) => `faster here than WebGPU: ${cpu.toFixed(1)} ms a picture against ${gpu.toFixed(1)}`,
+    faster: (gpu: string, cpu: string) => `on the graphics card, faster here: ${gpu} ms a picture, the CPU ${cpu}`,
+    slower: (gpu: string, cpu: string) => `faster here than WebGPU: ${cpu} ms a picture against ${gpu}`,
     failed: (why: string) => `WebGPU failed (${why})`,
     needsHttps: "WebGPU needs a page opened over https",
     noWebGpu: "this browser has no WebGPU",
@@ -88,17 +85,14 @@ export const english = {
   },
   film: EMBEDDED ? ({} as never) : {
     opaque: "This browser writes no film with transparency: it is saved on black. Loop saves a GIF that has it.",
-    start: "Record",
-    stop: (seconds: number) => `Stop ${minutes(seconds)}`,
+    stop: (time: string) => `Stop ${time}`,
     silent: "The film has no sound: the microphone was refused, or there is none.",
     notStarted: (why: string) => `The film did not start: ${why}`,
     failed: "the browser could not go on with the film",
   },
   video: EMBEDDED ? ({} as never) : {
-    draw: "Save film",
     cancel: "Cancel",
-    progress: (percent: number, left: number | null) =>
-      left === null ? `${percent} %` : `${percent} % · ${minutes(left)} left`,
+    progress: (percent: number, left: string) => `${percent} % · ${left} left`,
     done: (frames: number, silent: boolean) =>
       `The film is saved: ${frames} ${frames === 1 ? "frame" : "frames"}${silent ? ", without sound: this browser cannot take it over" : ""}.`,
     failed: (why: string) => `The film was not drawn: ${why}.`,
@@ -106,7 +100,6 @@ export const english = {
     unwritable: "this browser cannot write films",
   },
   full: EMBEDDED ? ({} as never) : {
-    save: "Save",
     cancel: "Cancel: the picture is not saved",
     gives: (width: number, height: number) => `Save gives ${width} × ${height} pixels.`,
     givesFixed: (name: string, wide: number, high: number, width: number, height: number) =>
@@ -124,8 +117,6 @@ export const english = {
     refused: "Not offline: this browser keeps no pages here, as in a private window.",
   },
   loop: EMBEDDED ? ({} as never) : {
-    start: "Loop",
-    left: (seconds: number) => `${seconds.toFixed(1)} s`,
     done: "The loop is saved as a GIF file.",
     failed: "the browser could not make a GIF file of it",
   },
@@ -133,16 +124,12 @@ export const english = {
   linkCopied: "A link to this page with these settings is in the clipboard.",
   updated: "This page is a new version of the one you had.",
   forgotten: "The settings are forgotten.",
-  percent: (count: number) => `${count} %`,
   pen: { down: "Pen down.", up: "Pen up." },
   divider: (percent: number) => `${percent} % photo`,
-  pixels: (count: number) => `${count} px`,
   automatic: (count: number) => `Automatic (${count} px)`,
   speed: (fps: string, ms: string) => `${fps} FPS · ${ms}`,
-  milliseconds: (ms: string) => `${ms} ms`,
   asking: "loading …",
-  loading: (loaded: number, total: number | null) =>
-    total === null ? `${megabytes(loaded)} MB` : `${megabytes(loaded)} of ${megabytes(total)} MB`,
+  loading: (loaded: string, total: string | null) => (total === null ? `${loaded} MB` : `${loaded} of ${total} MB`),
 } as const;
 
 type Widened<T> = T extends string

@@ -1,6 +1,5 @@
-import { minutes, type PageWords, type Strings } from "./en";
+import type { PageWords, Strings } from "./en";
 
-const megabytes = (bytes: number) => (bytes / 1e6).toFixed(1).replace(".", ",");
 const PICTURES = "Las imágenes funcionan sin ella.";
 
 export const spanish: Strings = {
@@ -12,7 +11,6 @@ export const spanish: Strings = {
     other: (name) => `La cámara no arrancó (${name}). ${PICTURES}`,
     lost: `La cámara se desconectó. ${PICTURES}`,
     stalled: "La cámara no da imágenes en este momento. La página lo intenta de nuevo por sí sola.",
-    start: "Cámara",
     stop: "Parar",
   },
   files: {
@@ -79,8 +77,8 @@ export const spanish: Strings = {
     asked: "como pide la dirección",
     emulated: "como pide la dirección; emulado en la CPU",
     card: "en la tarjeta gráfica",
-    faster: (gpu, cpu) => `en la tarjeta gráfica, más rápida aquí: ${gpu.toFixed(1)} ms por imagen, el procesador ${cpu.toFixed(1)}`,
-    slower: (gpu, cpu) => `más rápido aquí que WebGPU: ${cpu.toFixed(1)} ms por imagen en vez de ${gpu.toFixed(1)}`,
+    faster: (gpu, cpu) => `en la tarjeta gráfica, más rápida aquí: ${gpu} ms por imagen, el procesador ${cpu}`,
+    slower: (gpu, cpu) => `más rápido aquí que WebGPU: ${cpu} ms por imagen en vez de ${gpu}`,
     failed: (why) => `WebGPU falló (${why})`,
     needsHttps: "WebGPU necesita una página abierta por https",
     noWebGpu: "este navegador no tiene WebGPU",
@@ -91,17 +89,14 @@ export const spanish: Strings = {
   },
   film: {
     opaque: "Este navegador no escribe películas transparentes: se guardó sobre negro. Bucle guarda un GIF transparente.",
-    start: "Grabar",
-    stop: (seconds) => `Parar ${minutes(seconds)}`,
+    stop: (time) => `Parar ${time}`,
     silent: "El vídeo no tiene sonido: se denegó el micrófono, o no hay ninguno.",
     notStarted: (why) => `El vídeo no empezó: ${why}`,
     failed: "el navegador no pudo continuar el vídeo",
   },
   video: {
-    draw: "Guardar película",
     cancel: "Cancelar",
-    progress: (percent, left) =>
-      left === null ? `${percent} %` : `${percent} % · faltan ${minutes(left)}`,
+    progress: (percent, left) => `${percent} % · faltan ${left}`,
     done: (frames, silent) =>
       `La película está guardada: ${frames} ${frames === 1 ? "imagen" : "imágenes"}${silent ? ", sin sonido: este navegador no puede conservarlo" : ""}.`,
     failed: (why) => `La película no se dibujó: ${why}.`,
@@ -109,7 +104,6 @@ export const spanish: Strings = {
     unwritable: "este navegador no puede escribir películas",
   },
   full: {
-    save: "Guardar",
     cancel: "Cancelar: la imagen no se guarda",
     gives: (width, height) => `Se guardan ${width} × ${height} píxeles.`,
     givesFixed: (name, wide, high, width, height) =>
@@ -128,8 +122,6 @@ export const spanish: Strings = {
     refused: "No funciona sin conexión: este navegador no guarda páginas aquí, como en una ventana privada.",
   },
   loop: {
-    start: "Bucle",
-    left: (seconds) => `${seconds.toFixed(1).replace(".", ",")} s`,
     done: "El bucle está guardado como archivo GIF.",
     failed: "el navegador no pudo hacer un archivo GIF con él",
   },
@@ -137,16 +129,12 @@ export const spanish: Strings = {
   linkCopied: "En el portapapeles hay un enlace a esta página con estos ajustes.",
   updated: "Esta página es una versión nueva de la que tenía.",
   forgotten: "Se han olvidado los ajustes.",
-  percent: (count) => `${count} %`,
   pen: { down: "Lápiz apoyado.", up: "Lápiz levantado." },
   divider: (percent) => `${percent} % foto`,
-  pixels: (count) => `${count} px`,
   automatic: (count) => `Automática (${count} px)`,
   speed: (fps, ms) => `${fps} FPS · ${ms}`,
-  milliseconds: (ms) => `${ms} ms`,
   asking: "cargando …",
-  loading: (loaded, total) =>
-    total === null ? `${megabytes(loaded)} MB` : `${megabytes(loaded)} de ${megabytes(total)} MB`,
+  loading: (loaded, total) => (total === null ? `${loaded} MB` : `${loaded} de ${total} MB`),
 };
 
 export const spanishPage: PageWords = {
@@ -155,11 +143,10 @@ export const spanishPage: PageWords = {
   Sketch: "Dibujo",
   "The network runs on:": "La red funciona en:",
   "starting …": "iniciando …",
-  "Loading the network": "Cargando la red",
+  Loading: "Cargando",
   "Photo, live": "Foto, en directo",
   "The photo": "La foto",
   "The stylised photo": "La foto estilizada",
-  photo: "foto",
   "Divider: the photo on its left, the stylised picture on its right": "Divisor: a la izquierda la foto, a la derecha la imagen estilizada",
   Speed: "Velocidad",
   Picture: "Imagen",
@@ -186,7 +173,6 @@ export const spanishPage: PageWords = {
   "Save the stylised picture": "Guardar la imagen estilizada",
   Share: "Enviar",
   Copy: "Copiar",
-  "Copy what is shown": "Copiar lo que se ve",
   "Copy what is shown (Ctrl+C)": "Copiar lo que se ve (Ctrl+C)",
   "Picture, video, or network as an ONNX file": "Imagen, vídeo, o red como archivo ONNX",
   Paper: "Papel",

@@ -1,7 +1,5 @@
-import { minutes, type PageWords, type Strings } from "./en";
+import type { PageWords, Strings } from "./en";
 
-const comma = (value: number) => value.toFixed(1).replace(".", ",");
-const megabytes = (bytes: number) => comma(bytes / 1e6);
 const PICTURES = "Les images marchent sans elle.";
 
 export const french: Strings = {
@@ -13,7 +11,6 @@ export const french: Strings = {
     other: (name) => `La caméra n'a pas démarré (${name}). ${PICTURES}`,
     lost: `La caméra a été débranchée. ${PICTURES}`,
     stalled: "La caméra ne donne pas d'images en ce moment. La page réessaie d'elle-même.",
-    start: "Caméra",
     stop: "Arrêter",
   },
   files: {
@@ -80,8 +77,8 @@ export const french: Strings = {
     asked: "comme l'adresse le demande",
     emulated: "comme l'adresse le demande ; émulé par le processeur",
     card: "sur la carte graphique",
-    faster: (gpu, cpu) => `sur la carte graphique, plus rapide ici : ${comma(gpu)} ms par image, le processeur ${comma(cpu)}`,
-    slower: (gpu, cpu) => `plus rapide ici que WebGPU : ${comma(cpu)} ms par image au lieu de ${comma(gpu)}`,
+    faster: (gpu, cpu) => `sur la carte graphique, plus rapide ici : ${gpu} ms par image, le processeur ${cpu}`,
+    slower: (gpu, cpu) => `plus rapide ici que WebGPU : ${cpu} ms par image au lieu de ${gpu}`,
     failed: (why) => `WebGPU a échoué (${why})`,
     needsHttps: "WebGPU demande une page ouverte par https",
     noWebGpu: "ce navigateur n'a pas WebGPU",
@@ -92,23 +89,20 @@ export const french: Strings = {
   },
   film: {
     opaque: "Ce navigateur n'écrit pas de film transparent : il est enregistré sur du noir. Boucle enregistre un GIF qui l'est.",
-    start: "Filmer",
-    stop: (seconds) => `Arrêter ${minutes(seconds)}`,
+    stop: (time) => `Arrêter ${time}`,
     silent: "Le film n'a pas de son : le micro a été refusé, ou il n'y en a pas.",
     notStarted: (why) => `Le film n'a pas commencé : ${why}`,
     failed: "le navigateur n'a pas pu continuer le film",
   },
   video: {
-    draw: "Sauver le film",
     cancel: "Annuler",
-    progress: (percent, left) => (left === null ? `${percent} %` : `${percent} % · encore ${minutes(left)}`),
+    progress: (percent, left) => `${percent} % · encore ${left}`,
     done: (frames, silent) => `Le film est enregistré : ${frames} ${frames === 1 ? "image" : "images"}${silent ? ", sans son : ce navigateur ne peut pas le reprendre" : ""}.`,
     failed: (why) => `Le film n'a pas été dessiné : ${why}.`,
     unreadable: "ce navigateur ne lit pas la vidéo image par image",
     unwritable: "ce navigateur n'écrit pas de films",
   },
   full: {
-    save: "Sauver",
     cancel: "Annuler : l'image n'est pas sauvée",
     gives: (width, height) => `Sauver donne ${width} × ${height} pixels.`,
     givesFixed: (name, wide, high, width, height) =>
@@ -126,8 +120,6 @@ export const french: Strings = {
     refused: "Pas hors ligne : ce navigateur ne garde pas de pages ici, comme dans une fenêtre privée.",
   },
   loop: {
-    start: "Boucle",
-    left: (seconds) => `${comma(seconds)} s`,
     done: "La boucle est enregistrée en fichier GIF.",
     failed: "le navigateur n'a pas pu en faire un fichier GIF",
   },
@@ -135,15 +127,12 @@ export const french: Strings = {
   linkCopied: "Un lien vers cette page avec ces réglages est dans le presse-papiers.",
   updated: "Cette page est une nouvelle version de celle que vous aviez.",
   forgotten: "Les réglages sont oubliés.",
-  percent: (count) => `${count} %`,
   pen: { down: "Crayon posé.", up: "Crayon levé." },
   divider: (percent) => `${percent} % de photo`,
-  pixels: (count) => `${count} px`,
   automatic: (count) => `Automatique (${count} px)`,
   speed: (fps, ms) => `${fps} images/s · ${ms}`,
-  milliseconds: (ms) => `${ms} ms`,
   asking: "chargement …",
-  loading: (loaded, total) => (total === null ? `${megabytes(loaded)} Mo` : `${megabytes(loaded)} sur ${megabytes(total)} Mo`),
+  loading: (loaded, total) => (total === null ? `${loaded} Mo` : `${loaded} sur ${total} Mo`),
 };
 
 export const frenchPage: PageWords = {
@@ -152,11 +141,10 @@ export const frenchPage: PageWords = {
   Sketch: "Croquis",
   "The network runs on:": "Le réseau tourne sur :",
   "starting …": "démarrage …",
-  "Loading the network": "Chargement du réseau",
+  Loading: "Chargement",
   "Photo, live": "Photo, en direct",
   "The photo": "La photo",
   "The stylised photo": "La photo stylisée",
-  photo: "photo",
   "Divider: the photo on its left, the stylised picture on its right": "Séparation : la photo à gauche, l'image stylisée à droite",
   "Picture: plus and minus enlarge it, arrow keys move it": "Image : plus et moins l'agrandissent, les flèches la déplacent",
   Speed: "Vitesse",
@@ -183,7 +171,6 @@ export const frenchPage: PageWords = {
   "Save the stylised picture": "Sauver l'image stylisée",
   Share: "Partager",
   Copy: "Copier",
-  "Copy what is shown": "Copier ce qui est montré",
   "Copy what is shown (Ctrl+C)": "Copier ce qui est montré (Ctrl+C)",
   "Picture, video, or network as an ONNX file": "Image, vidéo, ou réseau en fichier ONNX",
   Paper: "Papier",

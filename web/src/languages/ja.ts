@@ -1,6 +1,5 @@
-import { minutes, type PageWords, type Strings } from "./en";
+import type { PageWords, Strings } from "./en";
 
-const megabytes = (bytes: number) => (bytes / 1e6).toFixed(1);
 const PICTURES = "画像はカメラなしでも使えます。";
 
 export const japanese: Strings = {
@@ -12,7 +11,6 @@ export const japanese: Strings = {
     other: (name) => `カメラが起動しませんでした（${name}）。${PICTURES}`,
     lost: `カメラの接続が切れました。${PICTURES}`,
     stalled: "カメラから画像が来ていません。自動でやり直します。",
-    start: "カメラ",
     stop: "停止",
   },
   files: {
@@ -77,8 +75,8 @@ export const japanese: Strings = {
     asked: "アドレスの指定どおり",
     emulated: "アドレスの指定どおり。CPU で模擬しています",
     card: "グラフィックスカードで動いています",
-    faster: (gpu, cpu) => `グラフィックスカードの方が速く動きます（1 枚 ${gpu.toFixed(1)} ms、CPU は ${cpu.toFixed(1)} ms）`,
-    slower: (gpu, cpu) => `WebGPU より速く動きます（1 枚 ${cpu.toFixed(1)} ms、WebGPU は ${gpu.toFixed(1)} ms）`,
+    faster: (gpu, cpu) => `グラフィックスカードの方が速く動きます（1 枚 ${gpu} ms、CPU は ${cpu} ms）`,
+    slower: (gpu, cpu) => `WebGPU より速く動きます（1 枚 ${cpu} ms、WebGPU は ${gpu} ms）`,
     failed: (why) => `WebGPU が失敗しました（${why}）`,
     needsHttps: "WebGPU には https で開いたページが必要です",
     noWebGpu: "このブラウザーに WebGPU がありません",
@@ -89,24 +87,20 @@ export const japanese: Strings = {
   },
   film: {
     opaque: "このブラウザーは透明な動画を書けないため、黒の上に保存されました。「ループ」なら透明な GIF を保存できます。",
-    start: "録画",
-    stop: (seconds) => `停止 ${minutes(seconds)}`,
+    stop: (time) => `停止 ${time}`,
     silent: "録画に音がありません。マイクが拒否されたか、ありません。",
     notStarted: (why) => `録画を始められませんでした：${why}`,
     failed: "ブラウザーが録画を続けられませんでした",
   },
   video: {
-    draw: "動画を保存",
     cancel: "中止",
-    progress: (percent, left) =>
-      left === null ? `${percent} %` : `${percent} %・残り ${minutes(left)}`,
+    progress: (percent, left) => `${percent} %・残り ${left}`,
     done: (frames, silent) => `動画を保存しました（${frames} フレーム${silent ? "、音声なし：このブラウザでは引き継げません" : ""}）。`,
     failed: (why) => `動画を描けませんでした：${why}。`,
     unreadable: "このブラウザは動画をフレームごとに読めません",
     unwritable: "このブラウザは動画を書き出せません",
   },
   full: {
-    save: "保存",
     cancel: "中止：画像は保存されません",
     gives: (width, height) => `${width} × ${height} ピクセルで保存されます。`,
     givesFixed: (name, wide, high, width, height) => `${width} × ${height} ピクセルで保存されます。${name} が描くのは ${wide} × ${high} までで、写真に沿って拡大されます。`,
@@ -123,8 +117,6 @@ export const japanese: Strings = {
     refused: "オフライン不可：プライベートウィンドウなど、このブラウザーはここでページを保存しません。",
   },
   loop: {
-    start: "ループ",
-    left: (seconds) => `${seconds.toFixed(1)} 秒`,
     done: "ループを GIF ファイルとして保存しました。",
     failed: "ブラウザは GIF ファイルを作れませんでした",
   },
@@ -132,16 +124,12 @@ export const japanese: Strings = {
   linkCopied: "この設定のページへのリンクをクリップボードに入れました。",
   updated: "このページは新しい版です。",
   forgotten: "設定を忘れました。",
-  percent: (count) => `${count} %`,
   pen: { down: "ペンを下ろしました。", up: "ペンを上げました。" },
   divider: (percent) => `写真 ${percent} %`,
-  pixels: (count) => `${count} px`,
   automatic: (count) => `自動（${count} px）`,
   speed: (fps, ms) => `${fps} FPS · ${ms}`,
-  milliseconds: (ms) => `${ms} ms`,
   asking: "読み込み中 …",
-  loading: (loaded, total) =>
-    total === null ? `${megabytes(loaded)} MB` : `${megabytes(loaded)} / ${megabytes(total)} MB`,
+  loading: (loaded, total) => (total === null ? `${loaded} MB` : `${loaded} / ${total} MB`),
 };
 
 export const japanesePage: PageWords = {
@@ -150,11 +138,10 @@ export const japanesePage: PageWords = {
   Sketch: "スケッチ",
   "The network runs on:": "ネットワークの実行場所：",
   "starting …": "起動中 …",
-  "Loading the network": "ネットワークを読み込み中",
+  Loading: "読み込み中",
   "Photo, live": "写真、ライブ",
   "The photo": "写真",
   "The stylised photo": "スタイルをつけた写真",
-  photo: "写真",
   "Divider: the photo on its left, the stylised picture on its right": "境界線：左が写真、右がスタイルをつけた画像",
   Speed: "速度",
   Picture: "画像",
@@ -180,7 +167,6 @@ export const japanesePage: PageWords = {
   "Save the stylised picture": "仕上がった画像を保存",
   Share: "共有",
   Copy: "コピー",
-  "Copy what is shown": "見えているものをコピー",
   "Copy what is shown (Ctrl+C)": "見えているものをコピー（Ctrl+C）",
   "Picture, video, or network as an ONNX file": "画像、動画、または ONNX ファイルのネットワーク",
   Paper: "紙",

@@ -1,7 +1,5 @@
-import { minutes, type PageWords, type Strings } from "./en";
+import type { PageWords, Strings } from "./en";
 
-const comma = (value: number) => value.toFixed(1).replace(".", ",");
-const megabytes = (bytes: number) => comma(bytes / 1e6);
 const PICTURES = "Imagens funcionam sem ela.";
 
 export const portuguese: Strings = {
@@ -13,7 +11,6 @@ export const portuguese: Strings = {
     other: (name) => `A câmera não começou (${name}). ${PICTURES}`,
     lost: `A câmera foi desligada. ${PICTURES}`,
     stalled: "A câmera não dá imagens no momento. A página tenta de novo sozinha.",
-    start: "Câmera",
     stop: "Parar",
   },
   files: {
@@ -80,8 +77,8 @@ export const portuguese: Strings = {
     asked: "como o endereço pede",
     emulated: "como o endereço pede; emulado no processador",
     card: "na placa de vídeo",
-    faster: (gpu, cpu) => `na placa de vídeo, mais rápida aqui: ${comma(gpu)} ms por imagem, o processador ${comma(cpu)}`,
-    slower: (gpu, cpu) => `mais rápido aqui que WebGPU: ${comma(cpu)} ms por imagem em vez de ${comma(gpu)}`,
+    faster: (gpu, cpu) => `na placa de vídeo, mais rápida aqui: ${gpu} ms por imagem, o processador ${cpu}`,
+    slower: (gpu, cpu) => `mais rápido aqui que WebGPU: ${cpu} ms por imagem em vez de ${gpu}`,
     failed: (why) => `WebGPU falhou (${why})`,
     needsHttps: "WebGPU precisa de uma página aberta por https",
     noWebGpu: "este navegador não tem WebGPU",
@@ -92,23 +89,20 @@ export const portuguese: Strings = {
   },
   film: {
     opaque: "Este navegador não grava filmes transparentes: ele é salvo sobre preto. Ciclo salva um GIF que é.",
-    start: "Gravar",
-    stop: (seconds) => `Parar ${minutes(seconds)}`,
+    stop: (time) => `Parar ${time}`,
     silent: "O filme não tem som: o microfone foi recusado, ou não há nenhum.",
     notStarted: (why) => `O filme não começou: ${why}`,
     failed: "o navegador não conseguiu continuar o filme",
   },
   video: {
-    draw: "Salvar filme",
     cancel: "Cancelar",
-    progress: (percent, left) => (left === null ? `${percent} %` : `${percent} % · faltam ${minutes(left)}`),
+    progress: (percent, left) => `${percent} % · faltam ${left}`,
     done: (frames, silent) => `O filme está salvo: ${frames} ${frames === 1 ? "quadro" : "quadros"}${silent ? ", sem som: este navegador não consegue passá-lo" : ""}.`,
     failed: (why) => `O filme não foi desenhado: ${why}.`,
     unreadable: "este navegador não lê o vídeo quadro a quadro",
     unwritable: "este navegador não grava filmes",
   },
   full: {
-    save: "Salvar",
     cancel: "Cancelar: a imagem não é salva",
     gives: (width, height) => `Salvar dá ${width} × ${height} pixels.`,
     givesFixed: (name, wide, high, width, height) =>
@@ -126,8 +120,6 @@ export const portuguese: Strings = {
     refused: "Só com rede: este navegador não guarda páginas aqui, como em uma janela privada.",
   },
   loop: {
-    start: "Ciclo",
-    left: (seconds) => `${comma(seconds)} s`,
     done: "O ciclo está salvo como arquivo GIF.",
     failed: "o navegador não conseguiu fazer um arquivo GIF disso",
   },
@@ -135,15 +127,12 @@ export const portuguese: Strings = {
   linkCopied: "Um link para esta página com estas configurações está na área de transferência.",
   updated: "Esta página é uma nova versão da que você tinha.",
   forgotten: "As configurações foram esquecidas.",
-  percent: (count) => `${count} %`,
   pen: { down: "Caneta no papel.", up: "Caneta levantada." },
   divider: (percent) => `${percent} % de foto`,
-  pixels: (count) => `${count} px`,
   automatic: (count) => `Automática (${count} px)`,
   speed: (fps, ms) => `${fps} quadros/s · ${ms}`,
-  milliseconds: (ms) => `${ms} ms`,
   asking: "carregando …",
-  loading: (loaded, total) => (total === null ? `${megabytes(loaded)} MB` : `${megabytes(loaded)} de ${megabytes(total)} MB`),
+  loading: (loaded, total) => (total === null ? `${loaded} MB` : `${loaded} de ${total} MB`),
 };
 
 export const portuguesePage: PageWords = {
@@ -152,11 +141,10 @@ export const portuguesePage: PageWords = {
   Sketch: "Esboço",
   "The network runs on:": "A rede roda em:",
   "starting …": "começando …",
-  "Loading the network": "Carregando a rede",
+  Loading: "Carregando",
   "Photo, live": "Foto, ao vivo",
   "The photo": "A foto",
   "The stylised photo": "A foto estilizada",
-  photo: "foto",
   "Divider: the photo on its left, the stylised picture on its right": "Divisória: a foto à esquerda, a imagem estilizada à direita",
   "Picture: plus and minus enlarge it, arrow keys move it": "Imagem: mais e menos a ampliam, as setas a movem",
   Speed: "Velocidade",
@@ -183,7 +171,6 @@ export const portuguesePage: PageWords = {
   "Save the stylised picture": "Salvar a imagem estilizada",
   Share: "Enviar",
   Copy: "Copiar",
-  "Copy what is shown": "Copiar o que se vê",
   "Copy what is shown (Ctrl+C)": "Copiar o que se vê (Ctrl+C)",
   "Picture, video, or network as an ONNX file": "Imagem, vídeo, ou rede em arquivo ONNX",
   Paper: "Papel",

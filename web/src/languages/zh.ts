@@ -1,6 +1,5 @@
-import { minutes, type PageWords, type Strings } from "./en";
+import type { PageWords, Strings } from "./en";
 
-const megabytes = (bytes: number) => (bytes / 1e6).toFixed(1);
 const PICTURES = "没有相机也可以打开图片。";
 
 export const chinese: Strings = {
@@ -12,7 +11,6 @@ export const chinese: Strings = {
     other: (name) => `相机没有启动（${name}）。${PICTURES}`,
     lost: `相机已断开。${PICTURES}`,
     stalled: "相机暂时没有画面。页面会自动重试。",
-    start: "相机",
     stop: "停止",
   },
   files: {
@@ -76,8 +74,8 @@ export const chinese: Strings = {
     asked: "按地址的要求",
     emulated: "按地址的要求；由处理器模拟",
     card: "在显卡上运行",
-    faster: (gpu, cpu) => `在显卡上运行，这里更快：每张 ${gpu.toFixed(1)} 毫秒，处理器 ${cpu.toFixed(1)} 毫秒`,
-    slower: (gpu, cpu) => `这里比 WebGPU 快：每张 ${cpu.toFixed(1)} 毫秒，WebGPU ${gpu.toFixed(1)} 毫秒`,
+    faster: (gpu, cpu) => `在显卡上运行，这里更快：每张 ${gpu} 毫秒，处理器 ${cpu} 毫秒`,
+    slower: (gpu, cpu) => `这里比 WebGPU 快：每张 ${cpu} 毫秒，WebGPU ${gpu} 毫秒`,
     failed: (why) => `WebGPU 失败（${why}）`,
     needsHttps: "WebGPU 需要用 https 打开的页面",
     noWebGpu: "本浏览器没有 WebGPU",
@@ -88,23 +86,20 @@ export const chinese: Strings = {
   },
   film: {
     opaque: "本浏览器不能写带透明的影片：已存为黑色背景。“循环”可以存带透明的 GIF。",
-    start: "录制",
-    stop: (seconds) => `停止 ${minutes(seconds)}`,
+    stop: (time) => `停止 ${time}`,
     silent: "影片没有声音：麦克风被拒绝，或没有麦克风。",
     notStarted: (why) => `影片没有开始：${why}`,
     failed: "浏览器无法继续录制影片",
   },
   video: {
-    draw: "保存影片",
     cancel: "取消",
-    progress: (percent, left) => (left === null ? `${percent} %` : `${percent} % · 还剩 ${minutes(left)}`),
+    progress: (percent, left) => `${percent} % · 还剩 ${left}`,
     done: (frames, silent) => `影片已保存：${frames} 帧${silent ? "，没有声音：本浏览器无法转存声音" : ""}。`,
     failed: (why) => `影片没有画成：${why}。`,
     unreadable: "本浏览器无法逐帧读取视频",
     unwritable: "本浏览器无法写影片",
   },
   full: {
-    save: "保存",
     cancel: "取消：图片不会保存",
     gives: (width, height) => `保存为 ${width} × ${height} 像素。`,
     givesFixed: (name, wide, high, width, height) => `保存为 ${width} × ${height} 像素：${name} 只绘制 ${wide} × ${high}，再沿照片放大。`,
@@ -121,8 +116,6 @@ export const chinese: Strings = {
     refused: "不能离线：本浏览器在这里不保存页面，例如在无痕窗口中。",
   },
   loop: {
-    start: "循环",
-    left: (seconds) => `${seconds.toFixed(1)} 秒`,
     done: "循环已保存为 GIF 文件。",
     failed: "浏览器无法把它做成 GIF 文件",
   },
@@ -130,15 +123,12 @@ export const chinese: Strings = {
   linkCopied: "带有这些设置的本页链接已复制到剪贴板。",
   updated: "本页是你之前那一页的新版本。",
   forgotten: "设置已清除。",
-  percent: (count) => `${count} %`,
   pen: { down: "落笔。", up: "提笔。" },
   divider: (percent) => `照片 ${percent} %`,
-  pixels: (count) => `${count} px`,
   automatic: (count) => `自动（${count} px）`,
   speed: (fps, ms) => `每秒 ${fps} 帧 · ${ms}`,
-  milliseconds: (ms) => `${ms} 毫秒`,
   asking: "加载中 …",
-  loading: (loaded, total) => (total === null ? `${megabytes(loaded)} MB` : `${megabytes(loaded)} / ${megabytes(total)} MB`),
+  loading: (loaded, total) => (total === null ? `${loaded} MB` : `${loaded} / ${total} MB`),
 };
 
 export const chinesePage: PageWords = {
@@ -147,11 +137,10 @@ export const chinesePage: PageWords = {
   Sketch: "草图",
   "The network runs on:": "网络运行于：",
   "starting …": "正在启动 …",
-  "Loading the network": "正在加载网络",
+  Loading: "正在加载",
   "Photo, live": "照片，实时",
   "The photo": "照片原图",
   "The stylised photo": "风格化的照片",
-  photo: "照片",
   "Divider: the photo on its left, the stylised picture on its right": "分隔线：左边是照片，右边是风格化的图片",
   "Picture: plus and minus enlarge it, arrow keys move it": "图片：加号和减号缩放，方向键移动",
   Speed: "速度",
@@ -178,7 +167,6 @@ export const chinesePage: PageWords = {
   "Save the stylised picture": "保存风格化的图片",
   Share: "分享",
   Copy: "复制",
-  "Copy what is shown": "复制所显示的图片",
   "Copy what is shown (Ctrl+C)": "复制所显示的图片（Ctrl+C）",
   "Picture, video, or network as an ONNX file": "图片、视频或 ONNX 网络文件",
   Paper: "纸",
