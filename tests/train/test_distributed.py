@@ -182,6 +182,27 @@ def test_as_many_processes_as_the_settings_say(devices, nodes, monkeypatch):
         pass
 
 
+@pytest.mark.parametrize(
+    ("accelerator", "started", "cards", "devices"),
+    [("gpu", None, 4, 4), ("cpu", None, 4, 1), ("auto", None, 0, 1), ("gpu", Started(6), 8, 3)],
+)
+def test_devices_of_auto_are_counted(accelerator, started, cards, devices, monkeypatch):
+    monkeypatch.setattr(launch, "launcher", lambda: started)
+    monkeypatch.setattr(launch.torch.cuda, "device_count", lambda: cards)
+    machine = replace(MACHINE, accelerator=accelerator, devices="auto", num_nodes=2)
+    assert launch.with_devices(machine) == replace(machine, devices=devices)
+    assert launch.with_devices(MACHINE) is MACHINE
+
+
+@pytest.mark.slow
+def test_a_run_of_auto_resumes_with_as_many_devices(here, capsys):
+    words = ["run=one", "trainer.max_steps=1"]
+    assert go(*words, "trainer.devices=auto") == 0
+    assert "  devices: 1\n" in Path("runs/one/config.yaml").read_text()
+    assert go(*words, "trainer.devices=2", "trainer.strategy=ddp", "trainer.max_steps=2") == 1
+    assert "trainer.accumulate × devices: 1 then, 2 now" in capsys.readouterr().err
+
+
 def test_alone_nothing_is_waited_for(monkeypatch):
     monkeypatch.setattr(launch, "launcher", lambda: Started(1))
     with launch.rank_zero_first(True, MACHINE):

@@ -9,6 +9,7 @@ import os
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from datetime import timedelta
 
 import torch
@@ -21,6 +22,17 @@ from distill.core.errors import DistillError
 
 PATIENCE = timedelta(days=30)  # with the first process, which may label a large set
 _waiting: list[Callable[[], None]] = []  # for this process, the first, to release the others
+
+
+def with_devices(machine: Machine) -> Machine:
+    """With the number of processes on this machine in the place of `auto`: a run resumes with as
+    many pictures a step as it began with."""
+    if machine.devices != "auto":
+        return machine
+    environment = launcher()
+    started = environment.world_size() // machine.num_nodes if environment else 0
+    cards = torch.cuda.device_count() if machine.accelerator in ("gpu", "auto") else 0
+    return replace(machine, devices=max(1, started or cards))
 
 
 @contextmanager
@@ -41,7 +53,7 @@ def rank_zero_first(first: bool, machine: Machine) -> Iterator[None]:
         yield
         return
     devices, nodes, started = machine.devices, machine.num_nodes, environment.world_size()
-    if devices != "auto" and devices * nodes != started:
+    if devices * nodes != started:
         raise DistillError(
             f"trainer.devices={devices} num_nodes={nodes}: {devices * nodes} processes, but "
             f"{started} were started; num_nodes are the machines, devices the processes of each"

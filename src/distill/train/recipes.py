@@ -4,6 +4,7 @@ import os
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext
+from dataclasses import replace
 from pathlib import Path
 
 import pytorch_lightning as pl
@@ -16,7 +17,7 @@ from distill.data.datamodule import LoaderData
 from distill.data.licence_terms import check_stated, keep_terms_of_run
 from distill.runs.run_folder import Run
 from distill.train import student_training
-from distill.train.launch import rank_zero_first
+from distill.train.launch import rank_zero_first, with_devices
 
 
 def train(
@@ -32,6 +33,7 @@ def train(
         raise DistillError(
             f"recipe={settings.recipe}: takes no DataLoader; name its pictures in the settings"
         )
+    settings = replace(settings, trainer=with_devices(settings.trainer))
     run = Run(Path(settings.runs) / settings.run, callbacks)
     first = rank_zero_only.rank == 0  # type: ignore[attr-defined]
     if not first:
