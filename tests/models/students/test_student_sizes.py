@@ -46,6 +46,21 @@ def test_there_are_these_sizes_and_base_is_the_default():
     assert settings("student=base") == settings()
 
 
+@pytest.mark.slow
+def test_global_statistics_add_the_parameters_that_the_docs_say():
+    added = {}
+    for size in SIZES:
+        chosen = settings(f"student={size}")
+        plain, whole = (
+            build_student(chosen.encoder, chosen.decoder.build, 3, statistics)
+            for statistics in ("none", "thumbnail")
+        )
+        added[size] = complexity.parameters(whole) - complexity.parameters(plain)
+    least, most = min(added, key=added.get), max(added, key=added.get)
+    text = f"{added[least]:,} (`{least}`) to {added[most]:,} (`{most}`) parameters"
+    assert text in (Path(__file__).parents[3] / "docs/students.md").read_text()
+
+
 @pytest.mark.parametrize("statistics", ["none", "thumbnail"])
 @pytest.mark.parametrize("size", SIZES)
 @pytest.mark.slow
