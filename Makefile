@@ -20,7 +20,7 @@ $(VENV)/.installed: pyproject.toml
 
 # What only the tests of other formats and of the page need.
 $(VENV)/.everything: $(VENV)/.installed
-	$(RUN) -m pip install --quiet --disable-pip-version-check --editable '.[coreml,diffusion,mlflow,ncnn,tflite,browser,hub,mutants,ray,scale,search,serving,slurm,stores,wandb,docs]'
+	$(RUN) -m pip install --quiet --disable-pip-version-check --editable '.[coreml,diffusion,executorch,mlflow,ncnn,tflite,browser,hub,mutants,ray,scale,search,serving,slurm,stores,wandb,docs]'
 	@touch $@
 
 demo: install  ## nine photographs, the built-in cartoon teacher, a trained student: a few minutes

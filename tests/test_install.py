@@ -95,6 +95,12 @@ def test_every_extra_that_users_need_is_in_the_table_and_no_other():
     assert rows == sorted(PROJECT["optional-dependencies"].keys() - of_ours)
 
 
+def test_the_tests_have_every_extra_that_they_can_run():
+    lists = re.findall(r"--editable '\.\[(.+?)\]'", (ROOT / "Makefile").read_text())
+    without = {"camera", "heic"}  # one needs a driver; photos of the other would have to be shipped
+    assert {*",".join(lists).split(",")} == PROJECT["optional-dependencies"].keys() - without
+
+
 def test_the_wheel_that_is_named_is_this_one():
     import distill
 
