@@ -56,6 +56,21 @@ def test_interrupted_mid_epoch_and_resumed_equals_uninterrupted(here, signal_at,
 
 
 @pytest.mark.slow
+def test_stopped_before_the_last_step_and_resumed_equals_uninterrupted(here, signal_at):
+    """Its batch is the last of the epoch; a term draws by the number of the batch."""
+    length = ["trainer.max_steps=2", "trainer.val_every=1", "trainer.threads=1"]
+    options = [*length, "loss.weights.stable=1"]
+    assert go("run=whole", *options) == 0
+    signal_at(1, signal.SIGTERM)
+    assert go("run=parts", *options) == 130
+    assert saved("parts")["global_step"] == 1
+    assert go("run=parts", *options) == 0
+    whole, parts = saved("whole"), saved("parts")
+    for part in ("state_dict", "optimizer_states", "loops", "epoch"):
+        assert not differences(whole[part], parts[part], part)
+
+
+@pytest.mark.slow
 def test_a_signal_ends_after_the_running_step_and_says_where(here, signal_at, capfd):
     signal_at(2, signal.SIGTERM)
     assert go("run=stopped", *LENGTH) == 130

@@ -95,6 +95,7 @@ class Checkpoints(pl.Callback):
             progress = checkpoint["loops"]["fit_loop"]["epoch_loop.batch_progress"]
             for count in ("total", "current"):
                 progress[count]["ready"] = progress[count]["completed"]
+            progress["is_last_batch"] = False  # else a resumed run begins another epoch with it
 
     def on_load_checkpoint(
         self, trainer: pl.Trainer, pl_module: pl.LightningModule, checkpoint: dict[str, Any]
