@@ -108,8 +108,9 @@ def lively():
     def make(network: nn.Module, size: int = 64) -> nn.Module:
         norms = [m for m in network.modules() if isinstance(m, nn.BatchNorm2d)]
         for norm in norms:
-            nn.init.uniform_(norm.weight, 0.5, 1.5)
-            nn.init.normal_(norm.bias, 0.0, 0.2)
+            if norm.affine:
+                nn.init.uniform_(norm.weight, 0.5, 1.5)
+                nn.init.normal_(norm.bias, 0.0, 0.2)
             norm.momentum = 1.0
         with torch.no_grad():
             network.train()(torch.rand(8, 3, size, size))

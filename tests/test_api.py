@@ -301,9 +301,13 @@ def test_what_is_no_network_is_not_exported(student, kind, tmp_path):
 @pytest.mark.slow
 @pytest.mark.parametrize(
     "wrapped",
-    [torch.nn.DataParallel, lambda network: torch.jit.trace(network, torch.rand(1, 3, 64, 64))],
+    [
+        torch.nn.DataParallel,
+        lambda network: torch.jit.trace(network, torch.rand(1, 3, 64, 64)),
+        lambda network: torch.compile(network, backend="eager"),
+    ],
 )
-def test_parallel_and_traced_networks_are_exported(wrapped, tmp_path):
+def test_parallel_traced_and_compiled_networks_are_exported(wrapped, tmp_path):
     distill.export_student(wrapped(Levels()), exporter={"size": 64}, out=tmp_path)
     assert (tmp_path / "student.onnx").is_file()
 

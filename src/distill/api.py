@@ -319,6 +319,7 @@ def _subject(student: nn.Module, settings: Export) -> Any:
     from distill.data.licence_terms import terms_of_run
     from distill.export import subject
     from distill.models.build import untrained
+    from distill.models.plain_weights import plain_copy
     from distill.runs.published_student import PublishedStudent
     from distill.train.distillation import DistillModule
 
@@ -327,6 +328,7 @@ def _subject(student: nn.Module, settings: Export) -> Any:
         raise DistillError(f"student: {kind}, want an nn.Module, a run or a file")
     if isinstance(student, nn.DataParallel | nn.parallel.DistributedDataParallel):
         student = student.module
+    student = getattr(student, "_orig_mod", student)  # inside what torch.compile gives
     if isinstance(student, PublishedStudent):
         network = deepcopy(student.student).cpu().eval()
         return subject.of_described(network, student.description, settings)
@@ -335,4 +337,4 @@ def _subject(student: nn.Module, settings: Export) -> Any:
         whole = untrained(trained)  # a copy would have hooks, and their tensors
         whole.load_state_dict(student.student.state_dict())
         return subject.subject_of(whole.eval(), trained, settings, terms_of_run(trained))
-    return subject.of_module(deepcopy(student).cpu().eval(), settings)
+    return subject.of_module(plain_copy(student).cpu(), settings)

@@ -153,8 +153,7 @@ def _convolves(module: nn.Module) -> bool:
     return isinstance(module, nn.Conv2d)
 
 
-def test_the_macs_of_predicted_inks_are_known_at_the_default_opset():
+def test_the_macs_of_predicted_inks_are_known_at_any_opset():
     network = student_network("poster").student
-    assert graph_macs(OnnxExporter().export(network)) > 0
-    with pytest.raises(DistillError, match="not static"):  # why it is not the common default
-        graph_macs(OnnxExporter(opset=13).export(network))
+    macs = {graph_macs(OnnxExporter(opset=opset).export(network)) for opset in (None, 11, 13)}
+    assert len(macs) == 1

@@ -7,9 +7,10 @@ from copy import deepcopy
 import torch
 from torch import Tensor, nn
 from torch.nn.modules.batchnorm import _BatchNorm
-from torch.nn.utils.fusion import fuse_conv_bn_eval
+from torch.nn.utils.fusion import fuse_conv_bn_eval, fuse_conv_bn_weights
 
 from distill.core.process import with_attribute
+from distill.models.plain_weights import plain_copy
 
 Convolution = nn.Conv2d | nn.ConvTranspose2d
 
@@ -18,16 +19,24 @@ def fold_batchnorm(network: nn.Module) -> nn.Module:
     """A copy in evaluation mode in which no BatchNorm is left after a convolution.
 
     Both must be neighbours in an nn.Sequential, as in every encoder, decoder and generator here.
+    A convolution or an nn.Sequential with a forward of its own stays, and a norm by each batch.
     """
-    folded = deepcopy(network).eval()
+    folded = plain_copy(network)
     for module in list(folded.modules()):
-        if not isinstance(module, nn.Sequential):
+        if not isinstance(module, nn.Sequential) or not _is_plain(module, nn.Sequential):
             continue
         for i in range(len(module) - 1):
             conv, norm = module[i], module[i + 1]
-            if isinstance(norm, nn.BatchNorm2d) and isinstance(conv, Convolution):
+            if not isinstance(norm, nn.BatchNorm2d) or norm.running_mean is None:
+                continue
+            if isinstance(conv, Convolution) and _is_plain(conv, nn.Conv2d, nn.ConvTranspose2d):
                 module[i], module[i + 1] = _fused(conv, norm), nn.Identity()
     return folded.eval()  # the Identity left behind is born in training mode
+
+
+def _is_plain(module: nn.Module, *kinds: type[nn.Module]) -> bool:
+    """Whether it computes what one of these kinds does."""
+    return type(module).forward in {kind.forward for kind in kinds}
 
 
 def _fused(conv: Convolution, norm: nn.BatchNorm2d) -> nn.Module:
@@ -37,13 +46,13 @@ def _fused(conv: Convolution, norm: nn.BatchNorm2d) -> nn.Module:
     # no axis of all output channels in them.
     assert norm.running_mean is not None
     assert norm.running_var is not None
-    scale = norm.weight / (norm.running_var + norm.eps).sqrt()
-    weight, groups = conv.weight, conv.groups
-    each = weight.view(groups, -1, *weight.shape[1:]) * scale.view(groups, 1, -1, 1, 1)
-    bias = torch.zeros_like(scale) if conv.bias is None else conv.bias
-    conv.weight = nn.Parameter(each.view_as(weight).detach())
-    conv.bias = nn.Parameter((norm.bias + (bias - norm.running_mean) * scale).detach())
-    return conv
+    fused, shape, groups = deepcopy(conv), conv.weight.shape, conv.groups
+    rows = conv.weight.view(groups, -1, *shape[1:]).transpose(1, 2).flatten(0, 1)
+    statistics = norm.running_mean, norm.running_var, norm.eps
+    rows, fused.bias = fuse_conv_bn_weights(rows, conv.bias, *statistics, norm.weight, norm.bias)
+    rows = rows.detach().view(groups, -1, *rows.shape[1:]).transpose(1, 2)
+    fused.weight = nn.Parameter(rows.reshape(shape))
+    return fused
 
 
 def unfold_batchnorm(network: nn.Module, folded: Mapping[str, Tensor], photos: Tensor) -> None:

@@ -6,8 +6,10 @@ from onnx import TensorProto, helper, numpy_helper
 from onnx.reference import ReferenceEvaluator
 from torch import nn
 
+from distill.core.sessions import open_session
 from distill.export.graph.plain import store_norms, tidy
 from distill.export.onnx import OnnxExporter
+from distill.metrics.complexity import graph_macs
 
 SHAPE = (1, 2, 4, 4)
 
@@ -110,3 +112,28 @@ def test_norms_hold_their_numbers_as_weights():
     got = ReferenceEvaluator(traced).run(None, {"photo": photo.numpy()})[0]
     with torch.no_grad():
         np.testing.assert_allclose(got, network(photo).numpy(), atol=1e-5)
+
+
+class Enlarged(nn.Module):
+    """A picture of the photo's own sides, which the traced graph computes."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.down, self.act = nn.Conv2d(3, 4, 3, 2, 1), nn.Hardswish()
+        self.norm, self.out = nn.GroupNorm(2, 4), nn.Conv2d(4, 3, 3, padding=1)
+
+    def forward(self, photo: torch.Tensor) -> torch.Tensor:
+        small = self.norm(self.act(self.down(photo)))
+        return self.out(nn.functional.interpolate(small, photo.shape[2:], mode="bilinear"))
+
+
+@pytest.mark.parametrize("opset", [11, 17])  # 9 has no such resize
+def test_a_static_file_computes_no_sizes(opset):
+    network = Enlarged().eval()
+    made = OnnxExporter(size=32, opset=opset, profile="any").export(network)
+    assert "Shape" not in kinds(made)
+    assert graph_macs(made) == 16 * 16 * 4 * 27 + 32 * 32 * 3 * 36
+    photo = torch.rand(1, 3, 32, 32)
+    given = open_session(made, threads=1).run(None, {"photo": photo.numpy()})[0]
+    with torch.no_grad():
+        np.testing.assert_allclose(given, network(photo).numpy(), atol=1e-5)

@@ -7,7 +7,7 @@ import numpy as np
 import onnx
 import torch
 import torch.nn.functional as F
-from onnx import numpy_helper
+from onnx import helper, numpy_helper
 from torch import Tensor, nn
 
 from distill.models.students.heads import Channels, Mixture
@@ -111,14 +111,25 @@ def tidy(model: onnx.ModelProto) -> None:
 
     plain = onnx_ir.from_proto(model)
     common.IdentityEliminationPass()(plain)
-    optimizer.fold_constants(plain, should_fold=lambda _: True)  # large ones, too
+    # Large ones too; and by inference of shapes what a static graph's sizes are computed from.
+    optimizer.fold_constants(plain, onnx_shape_inference=True, should_fold=lambda _: True)
     common.ClearMetadataAndDocStringPass()(plain)
     model.CopyFrom(onnx_ir.to_proto(plain))
     model.doc_string = ""
     del model.metadata_props[:], model.graph.value_info[:]  # the latter is what folding inferred
+    store_constants(model.graph)
     plain_arithmetic(model.graph)
     store_norms(model.graph)
     drop_unread(model.graph)
+
+
+def store_constants(graph: onnx.GraphProto) -> None:
+    """The whole numbers of a Constant as a tensor: folding writes a form of opset 12."""
+    for attribute in (node.attribute[0] for node in graph.node if node.op_type == "Constant"):
+        if attribute.name in ("value_int", "value_ints"):
+            numbers = np.asarray(helper.get_attribute_value(attribute), np.int64)
+            tensor = numpy_helper.from_array(numbers)
+            attribute.CopyFrom(helper.make_attribute("value", tensor))
 
 
 def plain_arithmetic(graph: onnx.GraphProto) -> None:
