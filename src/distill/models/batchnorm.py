@@ -1,8 +1,11 @@
 """BatchNorm: folded into the convolutions before it, and back; its statistics kept or measured."""
 
-from collections.abc import Iterator, Mapping
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
 from copy import deepcopy
+from itertools import pairwise
+from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -22,15 +25,9 @@ def fold_batchnorm(network: nn.Module) -> nn.Module:
     A convolution or an nn.Sequential with a forward of its own stays, and a norm by each batch.
     """
     folded = plain_copy(network)
-    for module in list(folded.modules()):
-        if not isinstance(module, nn.Sequential) or not _is_plain(module, nn.Sequential):
-            continue
-        for i in range(len(module) - 1):
-            conv, norm = module[i], module[i + 1]
-            if not isinstance(norm, nn.BatchNorm2d) or norm.running_mean is None:
-                continue
-            if isinstance(conv, Convolution) and _is_plain(conv, nn.Conv2d, nn.ConvTranspose2d):
-                module[i], module[i + 1] = _fused(conv, norm), nn.Identity()
+    for conv_name, conv, norm_name, norm in [*_normalised(folded)]:
+        folded.set_submodule(conv_name, _fused(conv, norm))
+        folded.set_submodule(norm_name, nn.Identity())
     return folded.eval()  # the Identity left behind is born in training mode
 
 
@@ -65,31 +62,32 @@ def unfold_batchnorm(network: nn.Module, folded: Mapping[str, Tensor], photos: T
     another network.
     """
     state, untrained = dict(folded), network.state_dict()
-    offsets: dict[str, Tensor] = {}
+    offsets: dict[nn.BatchNorm2d, Tensor] = {}
     for conv_name, conv, norm_name, norm in _normalised(network):
-        offsets[norm_name] = state.pop(f"{conv_name}.bias", torch.zeros(norm.num_features))
+        offsets[norm] = state.pop(f"{conv_name}.bias", torch.zeros(norm.num_features))
         if conv.bias is not None:
             state[f"{conv_name}.bias"] = torch.zeros_like(conv.bias)
         for key in norm.state_dict():
             state[f"{norm_name}.{key}"] = untrained[f"{norm_name}.{key}"]
     network.load_state_dict(state)
-    norms = {name: norm for _, _, name, norm in _normalised(network)}
-    for name, norm in norms.items():
-        zeros = torch.zeros_like(offsets[name])
-        _set(norm, zeros, 1 - norm.eps + zeros, offsets[name])
-    for name, (mean, variance) in _input_moments(network, norms, photos).items():
-        _set(norms[name], mean, variance, mean + offsets[name])
+    for norm, offset in offsets.items():
+        zeros = torch.zeros_like(offset)
+        _set(norm, zeros, 1 - norm.eps + zeros, offset)
+    for norm, (mean, variance) in _input_moments(network, offsets, photos).items():
+        _set(norm, mean, variance, mean + offsets[norm])
 
 
 def _normalised(network: nn.Module) -> Iterator[tuple[str, Convolution, str, nn.BatchNorm2d]]:
-    """Every convolution with the BatchNorm behind it, neighbours in an nn.Sequential, by name."""
+    """What `fold_batchnorm` folds: each convolution and the BatchNorm behind it, by name."""
     for name, module in network.named_modules():
-        if isinstance(module, nn.Sequential):
-            prefix = f"{name}." if name else ""
-            each = list(module.named_children())
-            for (first, conv), (second, norm) in zip(each, each[1:], strict=False):
-                if isinstance(norm, nn.BatchNorm2d) and isinstance(conv, Convolution):
-                    yield prefix + first, conv, prefix + second, norm
+        if not isinstance(module, nn.Sequential) or not _is_plain(module, nn.Sequential):
+            continue
+        prefix = f"{name}." if name else ""
+        for (first, conv), (second, norm) in pairwise(module.named_children()):
+            if not isinstance(norm, nn.BatchNorm2d) or norm.running_mean is None:
+                continue
+            if isinstance(conv, Convolution) and _is_plain(conv, nn.Conv2d, nn.ConvTranspose2d):
+                yield prefix + first, conv, prefix + second, norm
 
 
 def _set(norm: nn.BatchNorm2d, mean: Tensor, variance: Tensor, bias: Tensor) -> None:
@@ -103,26 +101,31 @@ def _set(norm: nn.BatchNorm2d, mean: Tensor, variance: Tensor, bias: Tensor) -> 
 
 @torch.inference_mode()
 def _input_moments(
-    network: nn.Module, norms: Mapping[str, nn.BatchNorm2d], photos: Tensor
-) -> dict[str, tuple[Tensor, Tensor]]:
+    network: nn.Module, norms: Iterable[nn.BatchNorm2d], photos: Tensor
+) -> dict[nn.BatchNorm2d, tuple[Tensor, Tensor]]:
     """Mean and variance of what each norm is given, over all photos at once, by channel."""
-    moments: dict[str, tuple[Tensor, Tensor]] = {}
+    moments = dict[nn.BatchNorm2d, tuple[Tensor, Tensor]]()
 
-    def keep(name: str) -> torch.utils.hooks.RemovableHandle:
-        def hook(_: nn.Module, inputs: tuple[Tensor]) -> None:
-            variance, mean = torch.var_mean(inputs[0].double(), (0, 2, 3))
-            moments[name] = mean.float(), variance.float()
+    def record(norm: nn.BatchNorm2d, inputs: tuple[Tensor, ...]) -> None:
+        variance, mean = torch.var_mean(inputs[0].double(), (0, 2, 3))
+        moments[norm] = mean.float(), variance.float()
 
-        return norms[name].register_forward_pre_hook(hook)
+    with _before_each(norms, record), with_attribute(network.modules(), "training", False):
+        network(photos)
+    return moments
 
-    was, handles = network.training, [keep(name) for name in norms]
+
+@contextmanager
+def _before_each(
+    norms: Iterable[nn.Module], record: Callable[[Any, tuple[Tensor, ...]], None]
+) -> Iterator[None]:
+    """`record` gets each norm with its inputs before it is run in this block."""
+    hooks = [norm.register_forward_pre_hook(record) for norm in norms]
     try:
-        network.eval()(photos)
+        yield
     finally:
-        network.train(was)
-        for handle in handles:
-            handle.remove()
-    return {name: (mean.clone(), variance.clone()) for name, (mean, variance) in moments.items()}
+        for hook in hooks:
+            hook.remove()
 
 
 TRIMMED = 0.1  # of the batches, at each end, when statistics are measured
@@ -161,24 +164,17 @@ def trimmed_statistics(network: nn.Module) -> Iterator[None]:
     layer: one that is 0 for most pictures would have a variance near 0, and the rare picture that
     it is not 0 for would leave the layer a thousand times too large.
     """
-    batches_of: dict[_BatchNorm, list[tuple[Tensor, Tensor]]] = {
-        norm: [] for norm in _norms(network)
-    }
+    batches_of = defaultdict[_BatchNorm, list[tuple[Tensor, Tensor]]](list)
 
-    def record(norm: nn.Module, inputs: tuple[Tensor, ...]) -> None:
+    def record(norm: _BatchNorm, inputs: tuple[Tensor, ...]) -> None:
         if norm.training:
             variance, mean = torch.var_mean(inputs[0].float(), (0, 2, 3))
-            batches_of[norm].append((mean, variance))  # type: ignore[index]
+            batches_of[norm].append((mean, variance))
 
-    hooks = [norm.register_forward_pre_hook(record) for norm in batches_of]
-    try:
-        with torch.no_grad(), frozen_statistics(network):
-            yield
-    finally:
-        for hook in hooks:
-            hook.remove()
+    with torch.no_grad(), frozen_statistics(network), _before_each(_norms(network), record):
+        yield
     for norm, batches in batches_of.items():
-        if batches and norm.running_mean is not None and norm.running_var is not None:
+        if norm.running_mean is not None and norm.running_var is not None:
             means, variances = map(torch.stack, zip(*batches, strict=True))
             variance = _trimmed_mean(variances)
             norm.running_mean.copy_(_trimmed_mean(means))

@@ -111,7 +111,7 @@ def fit(
                 "network of that name"
             )
     try:
-        with training_errors(trainer.world_size), ctrl_c():
+        with training_errors(trainer.world_size):
             trainer.fit(module, data, ckpt_path=checkpoint, weights_only=True)
     except Interrupted:
         close(trainer.loggers, "KILLED")
@@ -131,9 +131,11 @@ def fit(
 @contextmanager
 def training_errors(processes: int = 1) -> Iterator[None]:
     """Around the steps of a training, and those by which something is measured before it: errors
-    whose meaning is known become DistillErrors."""
+    whose meaning is known become DistillErrors, a signal KeyboardInterrupt, as anywhere."""
     try:
         yield
+    except SystemExit:  # which Lightning makes of a signal
+        raise KeyboardInterrupt from None
     except BaseException as error:
         if message := _in_one_line(error, processes):
             raise DistillError(message) from error
@@ -161,15 +163,6 @@ def _in_one_line(error: BaseException, processes: int) -> str:
     if not known and (place := place_of(error)):  # of a callback or module of the user's
         return f"training: {type(error).__name__} ({reason_of(error, 200)}{place})"
     return ""
-
-
-@contextmanager
-def ctrl_c() -> Iterator[None]:
-    """Lightning makes exit status 1 of a signal; here it is KeyboardInterrupt, as anywhere."""
-    try:
-        yield
-    except SystemExit:
-        raise KeyboardInterrupt from None
 
 
 def _check(settings: Training) -> None:

@@ -24,7 +24,7 @@ from distill.models.batchnorm import trimmed_statistics
 from distill.runs.run_folder import Run
 from distill.train.distillation import DistillModule
 from distill.train.schedules import DEFAULT_RATE
-from distill.train.trainer import ctrl_c, training_errors
+from distill.train.trainer import training_errors
 
 BATCHES = 8  # that the terms are measured on
 STATISTICS = 30  # batches that BatchNorm's statistics are measured on
@@ -211,10 +211,9 @@ def find_rate(module: DistillModule, data: TrainingData, t: Machine) -> Curve:
             enable_progress_bar=False,  # the finder has its own
             use_distributed_sampler=False,
         )
-        with ctrl_c():
-            finder = Tuner(trainer).lr_find(
-                module, datamodule=data, min_lr=LOWEST, max_lr=HIGHEST, num_training=RATES
-            )
+        finder = Tuner(trainer).lr_find(
+            module, datamodule=data, min_lr=LOWEST, max_lr=HIGHEST, num_training=RATES
+        )
     assert finder is not None
     return Curve(finder.results["lr"], _undo_average(finder.results["loss"]))
 
