@@ -119,15 +119,14 @@ def _is_ours(content: object) -> bool:
     """Whether everything is there, and of its kind, that others take from it unasked."""
     if not isinstance(content, dict) or "counts" not in content:
         return False
-    manifest = content.get("recipe")
-    if not isinstance(manifest, dict):
-        return False
-    if manifest.get("precision", "float32") not in get_args(Precision):
-        return False
-    devices = content.get("devices", [])
-    if not isinstance(devices, list) or not all(isinstance(name, str) for name in devices):
-        return False
-    return all(isinstance(manifest.get(key, ""), str) for key in ("style", "teacher"))
+    manifest, devices = content.get("recipe"), content.get("devices", [])
+    return (
+        isinstance(manifest, dict)
+        and manifest.get("precision", "float32") in get_args(Precision)
+        and all(isinstance(manifest.get(key, ""), str) for key in ("style", "teacher"))
+        and isinstance(devices, list)
+        and all(isinstance(name, str) for name in devices)
+    )
 
 
 def manifest_at(root: Path) -> dict[str, Any] | None:

@@ -108,12 +108,10 @@ def _is_picture(path: Path) -> bool:
 
 
 def _none_in(folder: Path | Address, there: bool, key: str, others: str = "") -> DistillError:
-    wrong = decode.NONE if there else "no such folder"
-    wrong += f" ({others})" if others else ""
-    if isinstance(folder, Path) and not there:
-        wrong += near_name(folder)
-    if isinstance(folder, Address) and not there:
-        wrong += " or bucket, or it may not be seen"
+    wrong = decode.NONE + (f" ({others})" if others else "")
+    if not there:
+        unseen = " or bucket, or it may not be seen"
+        wrong = f"no such folder{near_name(folder) if isinstance(folder, Path) else unseen}"
     other = ", or name another folder"
     if key == "photos=":
         other = ", name another folder with photos=DIR, or try data=demo"

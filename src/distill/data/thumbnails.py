@@ -138,12 +138,7 @@ def thumbnails(photos: Sequence[Photo], source: str, engine: Engine = HERE) -> T
 
     if not missing:
         return rows["thumbnail"]
-    # Pillow warns of large pictures; `thumbnail` checks their size. All threads share one filter.
-    with (
-        warnings.catch_warnings(),
-        bar(len(missing), "photo", "near-duplicates", leave=False) as progress,
-    ):
-        warnings.simplefilter("ignore")
+    with bar(len(missing), "photo", "near-duplicates", leave=False) as progress:
         step, saved = min(PART, SAVE_EVERY), 0
         parts = [missing[start : start + step] for start in range(0, len(missing), step)]
         paths = ([photos[i].path.absolute() for i in part] for part in parts)
@@ -162,6 +157,7 @@ def thumbnails_of(paths: Sequence[PhotoFile], threads: int) -> Thumbnails:
     """The thumbnail of every file."""
     if any(isinstance(path, StoredPhoto) for path in paths):
         threads = max(threads, WAITING)
+    # Pillow warns of large pictures; `thumbnail` checks their size. All threads share one filter.
     with warnings.catch_warnings(), ThreadPoolExecutor(threads) as pool:
         warnings.simplefilter("ignore")
         return np.stack(list(pool.map(thumbnail, paths)))

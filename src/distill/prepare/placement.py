@@ -76,12 +76,8 @@ def place_photos(
     settled = len(rows) == len(kept) and not known.keys() & drops.pairs
     if not settled:
         # A pair whose photo is gone: its copy of the photo still keeps near-duplicates beside it.
-        sides = [there[row.pair] for row in orphans]
-        copies = (
-            Photo(store.photo(side, row.pair), row.photo)
-            for side, row in zip(sides, orphans, strict=True)
-        )
-        beside = [*zip(copies, sides, strict=True)]
+        held = [(row, there[row.pair]) for row in orphans]
+        beside = [(Photo(store.photo(side, row.pair), row.photo), side) for row, side in held]
         rows = _place(kept, rows, beside, manifest, engine)
     placed = [(photo, rows[photo.pair_name]) for photo in kept]
     written = [*(row for _, row in placed), *orphans]

@@ -16,10 +16,9 @@ from PIL import Image, UnidentifiedImageError
 
 from distill.core.errors import DistillError, counted
 from distill.core.progress import track
-from distill.data.decode import check_file
 from distill.data.listing import StoredPhoto
 from distill.data.manifest import Manifest
-from distill.data.photos import Photo, Side
+from distill.data.photos import Photo, Side, open_photo
 from distill.data.thumbnails import WAITING, cache_file, identity, load_rows, save_rows
 
 MULTIPLE, LEAST = 32, 64  # of a side, in pixels
@@ -119,14 +118,11 @@ def _long_side(photo: Photo) -> int:
     it is."""
     path = photo.path
     try:
-        if not isinstance(path, StoredPhoto):
-            check_file(path)
-            with Image.open(path) as image:
+        if isinstance(path, StoredPhoto):
+            head = path.folder.read_range(path.key, 0, _HEAD)
+            with suppress(UnidentifiedImageError), Image.open(io.BytesIO(head)) as image:
                 return max(image.size)
-        head = path.folder.read_range(path.key, 0, _HEAD)
-        with suppress(UnidentifiedImageError), Image.open(io.BytesIO(head)) as image:
-            return max(image.size)
-        with Image.open(io.BytesIO(path.read())) as image:  # a longer header
+        with open_photo(path) as stream, Image.open(stream) as image:
             return max(image.size)
     except DistillError:
         raise

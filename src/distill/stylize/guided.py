@@ -20,16 +20,10 @@ EPS = 1e-3  # variance of the photo below which a window is taken for flat, in [
 STRIP = 32
 
 
-def upscale(
-    photo: Image.Image,
-    small: Image.Image,
-    stylised: Image.Image,
-    radius: int = RADIUS,
-    eps: float = EPS,
-) -> Image.Image:
+def upscale(photo: Image.Image, small: Image.Image, stylised: Image.Image) -> Image.Image:
     """`stylised`, the output for `small`, at the size of the RGB photo: RGB, or RGBA as it is."""
-    windows = fit(to_array(small), to_array(stylised), radius, eps)
-    functions = _mean(windows, radius)  # of all windows that a pixel lies in the mean counts
+    windows = fit(to_array(small), to_array(stylised), RADIUS, EPS)
+    functions = _mean(windows, RADIUS)  # of all windows that a pixel lies in the mean counts
     full = Image.new(stylised.mode, photo.size)
     for top in range(0, photo.height, STRIP):
         bottom = min(top + STRIP, photo.height)
