@@ -97,9 +97,7 @@ PROFILE = Profile(
     "coreml",
     "Core ML by ONNX Runtime's provider, ML Program (iPhone, iPad, Mac)",
     (
-        shared.valid,
-        shared.one_file,
-        shared.in_memory,
+        *shared.EVERYWHERE,
         shared.fixed(shared.ORT_FIXED, "Core ML wants fixed sizes"),
         operators.known(ALLOWED, OUTSIDE, BETTER),
         operators.resize(SOURCE, strict_nearest=False),

@@ -92,9 +92,7 @@ PROFILE = Profile(
     "executorch",
     "ExecuTorch with XNNPACK (Android, iPhone, React Native)",
     (
-        shared.valid,
-        shared.one_file,
-        shared.in_memory,
+        *shared.EVERYWHERE,
         shared.fixed(TABLE, "a .pte file of distill.export holds one size"),
         operators.known(OPERATORS, OUTSIDE),
         enlarging,

@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from itertools import groupby
+from operator import attrgetter
 from pathlib import Path
 from typing import Any
 
@@ -84,7 +85,8 @@ def _show_findings(console: Console, findings: Sequence[Finding]) -> None:
     """One row for findings of one cause; sources are numbered below."""
     sources = list(dict.fromkeys(each.source for each in findings))
     table = Table("", "what and where, why, what to do", show_lines=True)
-    for _, group in groupby(sorted(findings, key=_cause), key=_cause):
+    cause = attrgetter("level", "why", "source", "advice")
+    for _, group in groupby(sorted(findings, key=cause), key=cause):
         nodes: dict[str, list[str]] = {}
         for each in group:
             nodes.setdefault(each.what, []).append(each.node)
@@ -97,10 +99,6 @@ def _show_findings(console: Console, findings: Sequence[Finding]) -> None:
     console.print(table)
     for number, source in enumerate(sources, 1):
         console.print(f"\\[{number}] {escape(source)}", highlight=False)
-
-
-def _cause(finding: Finding) -> tuple[str, ...]:
-    return finding.level, finding.why, finding.source, finding.advice
 
 
 def _settings_text(settings: lens_studio.ImportSettings) -> str:

@@ -72,9 +72,7 @@ PROFILE = Profile(
     "nnapi",
     "NNAPI by ONNX Runtime's provider (Android)",
     (
-        shared.valid,
-        shared.one_file,
-        shared.in_memory,
+        *shared.EVERYWHERE,
         shared.fixed(shared.ORT_FIXED, "NNAPI wants fixed sizes"),
         operators.known(ALLOWED, OUTSIDE, BETTER),
         operators.resize(RESIZE, strict_nearest=True),

@@ -203,6 +203,9 @@ def _bytes(shape: Shape | None) -> int:
     return 4 * prod(side or 0 for side in shape or (0,))
 
 
+EVERYWHERE = valid, one_file, in_memory  # rules of every profile of ONNX files
+
+
 def subnormal(graph: Graph) -> Iterator[Finding]:
     """Float32 weights so small that arithmetic with them is slow."""
     arrays = (graph.value(name) for name in graph.constants)

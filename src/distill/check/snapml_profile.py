@@ -156,9 +156,7 @@ PROFILE = Profile(
     "snapml",
     "SnapML in Snapchat (Lens Studio)",
     (
-        shared.valid,
-        shared.one_file,
-        shared.in_memory,
+        *shared.EVERYWHERE,
         shared.fixed(RELEASED, "the released models have fixed sizes, and no other is known to go"),
         small,
         operators.known(OPERATORS, OUTSIDE, BETTER),

@@ -111,9 +111,7 @@ PROFILE = Profile(
     "web",
     "onnxruntime-web (WebAssembly and WebGPU in browsers)",
     (
-        shared.valid,
-        shared.one_file,
-        shared.in_memory,
+        *shared.EVERYWHERE,
         old,
         strange,
         operators.two_dimensional(TABLE, (3, 4)),

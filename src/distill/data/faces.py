@@ -167,9 +167,8 @@ def decode(outputs: dict[str, Array], columns: int, least: float) -> tuple[Array
         spots = (corner[:, None] + five.reshape(-1, 5, 2)) * stride
         parts.append((score, np.concatenate([centre - half, centre + half], 1), spots))
     scores, boxes, points = (np.concatenate(each) for each in zip(*parts, strict=True))
-    enough = scores >= least
-    scores, boxes, points = scores[enough], boxes[enough], points[enough]
-    best = strongest(boxes, scores)
+    (enough,) = np.nonzero(scores >= least)
+    best = enough[strongest(boxes[enough], scores[enough])]
     return scores[best], boxes[best], points[best]
 
 

@@ -359,16 +359,13 @@ def _of_teacher(
     of = f"{STYLE if unchanged else 'teacher '}{path.name if path else name or style.get('name')}"
     # A style without a file is the code at its source: another teacher under its name is not it.
     target, published = str(node.get("_target_") or ""), _published()
-    foreign = [
-        each
-        for each in published
-        if each["name"] == style.get("name") and target and not each["file"]
-        if not target.startswith(each["source"])
-    ]
+    called_so = [each for each in published if each["name"] == style.get("name")]
+    codes = [each for each in called_so if target and not each["file"]]
+    foreign = [each for each in codes if not target.startswith(each["source"])]
     links = [
         Licence.from_text(of, each["licence"], each["source"])
         for each in published
-        if (each["name"] == style.get("name") and each not in foreign)
+        if (each in called_so and each not in foreign)
         or (each["file"] and each["file"] in (name, path and path.name))
         or {each["sha256"], each["git_blob"]} & hashes
     ]

@@ -138,12 +138,12 @@ def frozen_statistics(network: nn.Module) -> AbstractContextManager[None]:
     For further passes of one step: else their pictures would count among those that evaluation
     goes by, and those of earlier steps for less.
     """
-    return with_attribute(_norms(network), "track_running_stats", False)
+    return with_attribute(batchnorms(network), "track_running_stats", False)
 
 
 def by_averages(network: nn.Module) -> AbstractContextManager[None]:
     """Each BatchNorm normalises by its running statistics, as in evaluation."""
-    return with_attribute(_norms(network), "training", False)
+    return with_attribute(batchnorms(network), "training", False)
 
 
 def normalise_by_averages(network: nn.Module) -> None:
@@ -151,7 +151,7 @@ def normalise_by_averages(network: nn.Module) -> None:
 
     Until the network's mode is set again. Scale and shift learn as ever.
     """
-    for norm in _norms(network):
+    for norm in batchnorms(network):
         norm.eval()
 
 
@@ -171,7 +171,7 @@ def trimmed_statistics(network: nn.Module) -> Iterator[None]:
             variance, mean = torch.var_mean(inputs[0].float(), (0, 2, 3))
             batches_of[norm].append((mean, variance))
 
-    with torch.no_grad(), frozen_statistics(network), _before_each(_norms(network), record):
+    with torch.no_grad(), frozen_statistics(network), _before_each(batchnorms(network), record):
         yield
     for norm, batches in batches_of.items():
         if norm.running_mean is not None and norm.running_var is not None:
@@ -187,5 +187,6 @@ def _trimmed_mean(values: Tensor) -> Tensor:
     return values.sort(0).values[out : len(values) - out].mean(0)
 
 
-def _norms(network: nn.Module) -> Iterator[_BatchNorm]:
+def batchnorms(network: nn.Module) -> Iterator[_BatchNorm]:
+    """Every BatchNorm, of any dimensions."""
     return (module for module in network.modules() if isinstance(module, _BatchNorm))

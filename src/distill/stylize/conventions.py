@@ -42,23 +42,19 @@ def adapt(
     clearly right; else they are [0, 1]. Also a line with the estimate, "" where that is [0, 1].
     Raises DistillError where one range is named and the other cannot be estimated.
     """
-    for key, span in zip(KEYS, (convention.input_range, convention.output_range), strict=True):
+    typed = convention.input_range, convention.output_range
+    for key, span in zip(KEYS, typed, strict=True):
         if span and span[0] == span[1]:
             raise DistillError(f"{key}={list(span)}: want two different values, black and white")
     noted_ranges: dict[str, Range] = {}
     with suppress(ValueError, TypeError, KeyError):  # a file of others may have anything there
         about = json.loads(noted(model, ABOUT) or "{}")
         noted_ranges = {end: r for end in ENDS for r in RANGES if [*r] == about[end]["range"]}
+    values = model_inputs(model)[0], model.graph.output[0]
+    of_bytes = [(0.0, 255.0) if _kind(value) == TensorProto.UINT8 else None for value in values]
     input_range, output_range = (
-        span
-        or ((0.0, 255.0) if _kind(value) == TensorProto.UINT8 else None)
-        or noted_ranges.get(end)
-        for span, value, end in zip(
-            (convention.input_range, convention.output_range),
-            (model_inputs(model)[0], model.graph.output[0]),
-            ENDS,
-            strict=True,
-        )
+        span or usual or noted_ranges.get(end)
+        for span, usual, end in zip(typed, of_bytes, ENDS, strict=True)
     )
     if input_range and output_range:
         return _adapt(model, convention, input_range, output_range), ""

@@ -14,13 +14,12 @@ import yaml
 from lightning_fabric.utilities.apply_func import move_data_to_device
 from pytorch_lightning.plugins.environments import LightningEnvironment
 from pytorch_lightning.tuner.tuning import Tuner
-from torch.nn.modules.batchnorm import _BatchNorm
 
 from distill.config.settings.training import Machine, Train
 from distill.core.errors import counted
 from distill.core.files import atomic_write, write_whole
 from distill.data.datamodule import TrainingData
-from distill.models.batchnorm import trimmed_statistics
+from distill.models.batchnorm import batchnorms, trimmed_statistics
 from distill.runs.run_folder import Run
 from distill.train.distillation import DistillModule
 from distill.train.schedules import DEFAULT_RATE
@@ -73,7 +72,7 @@ def measure(
 def measure_statistics(module: DistillModule, data: TrainingData, device: torch.device) -> None:
     """Give the student's BatchNorm the statistics of the first batches of the training."""
     module.to(device).train()
-    for norm in (norms := [m for m in module.student.modules() if isinstance(m, _BatchNorm)]):
+    for norm in (norms := [*batchnorms(module.student)]):
         norm.train()  # the module keeps their averages, which are measured here
     with trimmed_statistics(module.student):
         for batch in data.first_batches(STATISTICS):

@@ -409,9 +409,8 @@ class Training(NetworkSettings):
 class Train(PhotoSource, StudentSettings, Training):
     """distill.train recipe=distill"""
 
-    recipe: Literal["distill"] | OwnRecipe = (
-        "distill"  # runs from before there were others have none
-    )
+    # Runs from before there were others have none.
+    recipe: Literal["distill"] | OwnRecipe = "distill"
     init: str | None = setting(
         "student to start from: zoo:NAME of the package, a run's folder or .ckpt, an exported"
         " .safetensors or .onnx, a .pth of the paper's",

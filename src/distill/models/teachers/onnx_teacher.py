@@ -60,10 +60,9 @@ class OnnxTeacher(Teacher):
         shape, self._type = photo_input.shape, TYPES.get(photo_input.type)
         if others or len(shape) != 4 or self._type is None:
             has = "; ".join(f"{i.name}: {i.type} {i.shape}" for i in (photo_input, *others))
-            problem = (
+            raise DistillError(
                 f"{weights}: takes {has}; want one picture, float32 or float16 in four dimensions"
             )
-            raise DistillError(problem)
         first, last = (shape[i] == 3 for i in (1, 3))
         if first != last and last == (layout == "nchw"):
             remedy = "last: set teacher.layout=nhwc" if last else "first: set teacher.layout=nchw"
