@@ -155,11 +155,8 @@ def invalid(graph: Graph) -> list[Finding]:
     except Exception as error:  # its own class, and protobuf's
         return [INVALID.at(None, f"no valid ONNX: {reason_of(error, 200)}", "file")]
     if graph.opset > (newest := defs.onnx_opset_version()):  # which the checker does not mind
-        return [
-            INVALID.at(
-                None, f"opset {graph.opset}: ONNX {onnx.__version__} ends at {newest}", "file"
-            )
-        ]
+        what = f"opset {graph.opset}: ONNX {onnx.__version__} ends at {newest}"
+        return [INVALID.at(None, what, "file")]
     return []
 
 
@@ -179,9 +176,8 @@ def fixed(graph: Graph, source: str, why: str) -> Iterator[Finding]:
         advice = FIXED_SIZE.format(name=tensor.name) + "; our exports: exporter.dynamic=false"
         if kind == "output":
             advice = "find the operator whose output depends on values, and export without it"
-        yield Cause(why, source, advice).at(
-            None, f"{kind} of no fixed size: {tensor.dims}", tensor.name
-        )
+        what = f"{kind} of no fixed size: {tensor.dims}"
+        yield Cause(why, source, advice).at(None, what, tensor.name)
 
 
 def in_memory(graph: Graph) -> Iterator[Finding]:

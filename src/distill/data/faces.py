@@ -21,8 +21,6 @@ if TYPE_CHECKING:
     from skimage.feature import Cascade
 
 LEAST = 8  # a face is at least this part of the short side; smaller ones are found where none are
-
-
 MARKS = ("right_eye", "left_eye", "nose", "mouth", "right_ear", "left_ear")
 
 

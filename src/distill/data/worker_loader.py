@@ -77,10 +77,8 @@ class _ErrorForwardingDataset(Dataset):
     def __getitem__(self, index: int) -> Any:
         try:
             return self.dataset[index]
-        except DistillError as error:
-            return error
-        except OSError as error:
-            if error.errno is None:  # a library's own
+        except (DistillError, OSError) as error:
+            if isinstance(error, OSError) and error.errno is None:  # a library's own
                 raise
             return error
 

@@ -135,7 +135,5 @@ def flicker_rows(
     values: Values, rounds: int, seed: int = 0, groups: frechet.Groups = None
 ) -> dict[str, Row]:
     """Means over pictures of what `flicker_of` gives, a row each for noise, 1 px and pan."""
-    rows: dict[str, Row] = {}
-    for name, each in zip(FLICKER, values.T, strict=True):
-        rows[name] = mean_row(each, rounds=rounds, seed=seed, groups=groups)
-    return rows
+    how: dict[str, Any] = {"rounds": rounds, "seed": seed, "groups": groups}
+    return {name: mean_row(each, **how) for name, each in zip(FLICKER, values.T, strict=True)}

@@ -15,7 +15,6 @@ from distill.config.settings.training import PhotoSource
 from distill.core.errors import DistillError
 from distill.core.images import to_tensor
 from distill.data import photo_folders
-from distill.data.kinds import registry
 from distill.data.kinds.registry import data_source
 from distill.data.pairs import find_pairs, read_in
 from distill.data.photo_table import read_rows
@@ -64,7 +63,7 @@ def photo_pictures(
     Of photos that it labelled on the fly the photos alone; of a student that learnt from a loader
     those of scikit-image, which are too few to calibrate on.
     """
-    root, photos, where = registry.data_source(source).folder, list[Photo](), "scikit-image"
+    root, photos, where = data_source(source).folder, list[Photo](), "scikit-image"
     if not data_source(source).on_disk and side == "val":
         photos = demo_photos()
     elif source.data.kind == "photos" and photo_folders.has_photos(source):
@@ -126,7 +125,7 @@ def parity(subject: Subject, folder: str | None) -> Tensor:
     gone = source and source.data.root is None and data_source(source).on_disk
     if folder:
         photos = photos_of(find_photos(Path(folder)), subject.sides)
-    elif source and gone and not registry.data_source(source).folder.is_dir():
+    elif source and gone and not data_source(source).folder.is_dir():
         there = photo_folders.has_photos(source)
         photos = photos_of(photo_folders.photos(source) if there else demo_photos(), subject.sides)
     else:  # pairs that were named by their folder and are gone: photos=DIR need not be theirs

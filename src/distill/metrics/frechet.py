@@ -49,8 +49,7 @@ def read_statistics(path: Path) -> Gaussian:
     except Exception as error:  # zipfile's, NumPy's, a name that is missing
         damaged = isinstance(error, ValueError)  # NumPy's advice is to trust the file
         why = "damaged, or no plain .npz" if damaged else reason_of(error, 100)
-        why = f"holds no statistics, arrays mu and sigma ({why})"
-        raise DistillError(f"{path}: {why}") from error
+        raise DistillError(f"{path}: holds no statistics, arrays mu and sigma ({why})") from error
     shaped = mean.ndim == 1 and cov.shape == (len(mean), len(mean))
     if not shaped or not (np.isfinite(mean).all() and np.isfinite(cov).all()):
         shapes = f"mu {mean.shape} and sigma {cov.shape}"

@@ -30,8 +30,7 @@ _ROW = np.dtype([("id", "V16"), ("long", "u4")])
 def whole(image: Image.Image, size: int) -> Image.Image:
     """All of a picture with a long side of `size` (Lanczos)."""
     scale = size / max(image.size)
-    sides = (max(LEAST, round(side * scale / MULTIPLE) * MULTIPLE) for side in image.size)
-    width, height = sides
+    width, height = (max(LEAST, round(side * scale / MULTIPLE) * MULTIPLE) for side in image.size)
     return image.resize((width, height), Image.Resampling.LANCZOS)
 
 

@@ -211,11 +211,11 @@ def _names_a_file(
     if path.is_dir() or output.endswith(("/", os.sep)) or not path.suffix:
         return False
     suffix = path.suffix.lower()
-    if not alone and suffix in SUFFIXES.union(*(kind.outputs for kind in kinds)):
+    if not alone:
+        if suffix not in SUFFIXES.union(*(kind.outputs for kind in kinds)):
+            return False
         what = "files" if any(kind_of(f.path, kinds) for f in files) else "pictures"
         raise DistillError(f"-o {output}: is one file, name a folder ({len(files)} {what} found)")
-    if not alone:
-        return False
     kind = kind_of(files[0].path, kinds)
     allowed = kind.outputs if kind else SUFFIXES
     if suffix not in allowed:
