@@ -47,6 +47,13 @@ def test_folded_weights_by_the_formula(network):
     )
 
 
+def test_an_activation_that_stands_twice_parts_both_times(lively):
+    relu = nn.ReLU()
+    layers = nn.Conv2d(3, 6, 1), relu, nn.Conv2d(6, 6, 1), relu, nn.BatchNorm2d(6)
+    network = lively(nn.Sequential(*layers), 16)
+    assert norms(fold_batchnorm(network)) == 1
+
+
 @pytest.mark.parametrize("groups", [1, 2, 6])
 @pytest.mark.parametrize(("bias", "affine"), [(False, True), (True, True), (True, False)])
 def test_folds_grouped_transposed_convolutions(lively, groups, bias, affine):

@@ -83,7 +83,7 @@ def _normalised(network: nn.Module) -> Iterator[tuple[str, Convolution, str, nn.
         if not isinstance(module, nn.Sequential) or not _is_plain(module, nn.Sequential):
             continue
         prefix = f"{name}." if name else ""
-        for (first, conv), (second, norm) in pairwise(module.named_children()):
+        for (first, conv), (second, norm) in pairwise(module._modules.items()):
             if not isinstance(norm, nn.BatchNorm2d) or norm.running_mean is None:
                 continue
             if isinstance(conv, Convolution) and _is_plain(conv, nn.Conv2d, nn.ConvTranspose2d):
