@@ -36,7 +36,7 @@ from distill.data.takedown import record_takedown, set_with_takedown, with_taked
 from distill.eval_fid.line_scores import teacher_of
 from distill.eval_fid.training_pictures import pictures_of
 from distill.prepare import labelling
-from distill.prepare.pair_maker import PairJob, PairMaker, PairStore, Pictures
+from distill.prepare.pair_maker import PairJob, PairMaker, PairStore, PairPictures
 from distill.prepare.set_builder import build_set
 from distill.runs import run_folder
 from distill.train.callbacks.reports import MetricsTable
@@ -87,7 +87,7 @@ class Negatives(PairMaker):
     def read(self, job: PairJob) -> Image.Image:
         return read_photo(job.photo.path).resize((16, 16))
 
-    def pairs(self, batch: Sequence[Image.Image]) -> Iterable[Pictures]:
+    def pairs(self, batch: Sequence[Image.Image]) -> Iterable[PairPictures]:
         return ((photo, Image.fromarray(255 - np.asarray(photo))) for photo in batch)
 
     def still_bad(self, photo: Photo, reason: str, since: float) -> bool:
