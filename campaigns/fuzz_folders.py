@@ -36,7 +36,7 @@ from distill.data.takedown import record_takedown, set_with_takedown, with_taked
 from distill.eval_fid.line_scores import teacher_of
 from distill.eval_fid.training_pictures import pictures_of
 from distill.prepare import labelling
-from distill.prepare.pair_maker import PairJob, PairMaker, PairStore, PairPictures
+from distill.prepare.pair_maker import PairJob, PairMaker, PairPictures, PairStore
 from distill.prepare.set_builder import build_set
 from distill.runs import run_folder
 from distill.train.callbacks.reports import MetricsTable

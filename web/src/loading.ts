@@ -35,7 +35,7 @@ export class LoadingBar {
     $("loading", this.root).hidden = over;
     if (over) return this.files.clear();
     const loaded = files.reduce((sum, file) => sum + file.loaded, 0);
-    const known = files.every((file) => file.total !== null);
+    const known = files.every((file) => file.over || file.total !== null);
     const total = files.reduce((sum, file) => sum + (file.total ?? 0), 0);
     if (known) [this.bar.max, this.bar.value] = [total || 1, loaded];
     else this.bar.removeAttribute("value"); // moves, and tells no share
