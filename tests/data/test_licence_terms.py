@@ -92,6 +92,13 @@ def test_typed_words_do_not_loosen_a_published_teacher(here, tmp_path):
     assert of_run("style=toon", "style.licence=research only", "data=demo").commercial == "no"
 
 
+def test_a_set_of_the_demo_s_photos_is_free(here):
+    write_manifest(here, Manifest("scikit-image", "toon", "0" * 16), {"train": 1})
+    settings = compose.load("prepare", ["data=demo"], Prepare)
+    licence_terms.keep_terms(here, settings)
+    assert Terms(licence_terms.kept_terms(here)).commercial == "yes"
+
+
 def test_renamed_weights_are_known_by_their_content(here, monkeypatch):
     (here / "mine.pt").write_bytes(b"weights")
     digest = hashlib.sha256(b"weights").hexdigest()  # of a published file

@@ -194,8 +194,10 @@ def keep_terms(folder: Path, settings: PhotoSource, taught: bool = True) -> None
         print(f"{FILE}: {counted(len(idle), 'row')} of no photo in the set, such as {idle[0]!r}")
     teacher = _of_teacher(asdict(settings.style), settings.teacher, 0, stated) if taught else ()
     now = (*teacher, *photos.links(PHOTOS, stated, where))
-    chain = Terms(kept_terms(folder)).amended(now, fresh=True).chain
-    if chain != kept_terms(folder) or not (folder / TERMS).is_file():
+    # Of a set without the file `now` says all: the usual "not said" would stay beside the demo's.
+    kept = kept_terms(folder) if (folder / TERMS).is_file() else ()
+    chain = Terms(kept).amended(now, fresh=True).chain
+    if chain != kept:
         with suppress(OSError):  # a finished set may lie where nothing can be written
             write_json(folder / TERMS, Terms(chain).plain())
 
